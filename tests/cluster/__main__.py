@@ -1,0 +1,100 @@
+"""The cluster from the command line: up, down, status, logs."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.cluster import layout, lifecycle
+from tests.cluster.progress import ClusterError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options) or 0)
+    except ClusterError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    up = commands.add_parser("up", help="start a cluster, or find it running")
+    up.add_argument(
+        "--node",
+        action="append",
+        metavar="NAME=INVENTORY.json",
+        help="a node and its simulated GPUs; repeatable (default: gpu-a with 4 x A100, gpu-b with 4 x T4)",
+    )
+    up.add_argument("--kwok-nodes", type=int, default=0, metavar="N", help="simulated nodes besides")
+    up.set_defaults(command=_up)
+
+    down = commands.add_parser("down", help="take a cluster away, whatever is left of it")
+    down.add_argument("--all", action="store_true", help="every cluster on this machine")
+    down.set_defaults(command=_down)
+
+    status = commands.add_parser("status", help="which clusters run, their daemons and memory")
+    status.set_defaults(command=_status)
+
+    logs = commands.add_parser("logs", help="print a daemon's log, or list the logs")
+    logs.add_argument("machine", nargs="?", help="for instance control-plane or gpu-a")
+    logs.add_argument("daemon", nargs="?", help="for instance kubelet")
+    logs.set_defaults(command=_logs)
+
+    for command in (up, down, logs):
+        command.add_argument("--name", default=layout.DEFAULT_NAME, help="default: %(default)s")
+    return parser
+
+
+def _up(options: argparse.Namespace) -> None:
+    nodes = dict(layout.DEFAULT_NODES)
+    if options.node:
+        pairs = [text.partition("=") for text in options.node]
+        nodes = {name: Path(path) for name, _, path in pairs}
+    cluster = lifecycle.up(layout.Cluster.of(options.name, nodes, options.kwok_nodes))
+    print(f"API server   {cluster.api_url}")
+    print(f"Prometheus   {cluster.prometheus_url}")
+    print(f"kubeconfig   {cluster.kubeconfig}")
+
+
+def _down(options: argparse.Namespace) -> None:
+    for name in lifecycle.all_names() if options.all else [options.name]:
+        lifecycle.down(name)
+
+
+def _status(_: argparse.Namespace) -> int:
+    names = lifecycle.all_names()
+    for name in names:
+        print("\n".join(lifecycle.describe(name)))
+    if not names:
+        print("no cluster runs on this machine")
+    return 0
+
+
+def _logs(options: argparse.Namespace) -> None:
+    machines = layout.Cluster.load(options.name).machines
+    if options.machine and options.machine not in [m.name for m in machines]:
+        raise ClusterError(
+            f"cluster {options.name} has no machine {options.machine!r}",
+            hint="one of " + ", ".join(m.name for m in machines),
+        )
+    for machine in machines:
+        if options.machine not in (None, machine.name):
+            continue
+        for log in sorted(machine.log_directory.glob("*.log")):
+            if options.daemon is None:
+                print(f"{machine.name:15} {log.stem:25} {log}")
+            elif options.daemon == log.stem:
+                sys.stdout.write(log.read_text(errors="replace"))
+                return
+    if options.daemon:
+        raise ClusterError(
+            f"{options.machine} has no log of {options.daemon!r}",
+            hint=f"python -m tests.cluster logs --name {options.name} {options.machine}",
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

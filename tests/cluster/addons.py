@@ -1,0 +1,98 @@
+"""All that is applied with kubectl: on our own nodes, or on a cluster that exists already."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.layout import PROJECT, Cluster
+from tests.cluster.progress import run, say, step
+
+MANIFESTS = Path(__file__).with_name("manifests")
+MPIJOB_CRD = "mpijobs.kubeflow.org"
+ROLLOUT_SECONDS = 180
+KWOK_BATCH = 500  # objects in one `kubectl create`
+KWOK_GPUS = 8
+
+
+def install_base(kubectl: Kubectl) -> None:
+    """What every cluster has of its own, and what ours therefore needs too: a name server."""
+    kubectl("apply", "--server-side", f"--filename={MANIFESTS / 'coredns.yaml'}")
+
+
+def install(kubectl: Kubectl, share: Path) -> None:
+    """Simulated GPUs, Prometheus and the training operator."""
+    for rendered in (
+        _kustomize(kubectl, PROJECT / "tests/simgpu/manifests"),
+        _kustomize(kubectl, MANIFESTS / "prometheus"),
+        training_operator(_kustomize(kubectl, share / "training-operator/overlays/standalone")),
+    ):
+        # Twice where a namespace or CRD stands behind what needs it.
+        kubectl.apply(*sorted(rendered, key=lambda m: m["kind"] not in ("Namespace", "CustomResourceDefinition")))
+    with step("waiting for the add-ons"):
+        for workload in kubectl.items("deployments,daemonsets", "--all-namespaces"):
+            name = f"{workload['kind'].lower()}/{workload['metadata']['name']}"
+            there = kubectl.within(workload["metadata"]["namespace"])
+            there("rollout", "status", name, f"--timeout={ROLLOUT_SECONDS}s", timeout=ROLLOUT_SECONDS + 10)
+
+
+def _kustomize(kubectl: Kubectl, directory: Path) -> list[dict[str, Any]]:
+    # Files beside the overlay's own folder: they are all ours.
+    text = kubectl("kustomize", "--load-restrictor=LoadRestrictionsNone", directory)
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def training_operator(upstream: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The operator's own manifests with images that are here, and MPIJob v2beta1 beside v1."""
+    for manifest in upstream:
+        if manifest["kind"] == "Deployment":
+            (container,) = manifest["spec"]["template"]["spec"]["containers"]
+            container["image"] = "localhost/cepheid/training-operator:dev"
+            delivery = "localhost/cepheid/kubectl-delivery:dev"
+            container["args"] = [f"--mpi-kubectl-delivery-image={delivery}"]
+            # Ready as soon as it is, instead of at the next of its leisurely probes.
+            container["readinessProbe"] |= {"initialDelaySeconds": 1, "periodSeconds": 1}
+        if manifest["metadata"]["name"] == MPIJOB_CRD:
+            newer = yaml.safe_load((MANIFESTS / "mpijob-v2beta1.yaml").read_text())
+            manifest["spec"]["versions"].append(newer)
+    return upstream
+
+
+def write_kwok_stages(programs: Path, cluster: Cluster) -> None:
+    """How kwok's nodes and pods come to life: its own `fast` stages, in one file."""
+    stages = programs.parent / "share/kwok/fast"
+    text = run([programs / "kubectl", "kustomize", stages])
+    (cluster.control_plane.directory / "etc/kubernetes/kwok-stages.yaml").write_text(text)
+
+
+def kwok_node(index: int) -> dict[str, Any]:
+    name = f"kwok-{index:04d}"
+    capacity = {"cpu": "96", "memory": "1024Gi", "pods": "110", "nvidia.com/gpu": str(KWOK_GPUS)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "type": "kwok",
+                "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB",
+                "nvidia.com/gpu.count": str(KWOK_GPUS),
+            },
+        },
+        # DaemonSets of real nodes, and pods that do not ask for it, stay away.
+        "spec": {"taints": [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]},
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }
+
+
+def add_kwok_nodes(kubectl: Kubectl, count: int) -> None:
+    with step(f"adding {count} kwok nodes"):
+        for first in range(0, count, KWOK_BATCH):
+            nodes = [kwok_node(i) for i in range(first, min(first + KWOK_BATCH, count))]
+            kubectl("create", "--filename=-", stdin=json.dumps({"kind": "List", "apiVersion": "v1", "items": nodes}))
+        kubectl("wait", "--for=condition=Ready", "node", "--selector=type=kwok", "--timeout=170s")
+    say(f"{count} kwok nodes are ready")

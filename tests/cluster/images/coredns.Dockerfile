@@ -1,0 +1,3 @@
+FROM scratch
+COPY coredns /coredns
+ENTRYPOINT ["/coredns"]

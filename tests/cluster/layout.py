@@ -1,0 +1,185 @@
+"""Where a cluster's files, addresses and names are."""
+
+import ipaddress
+import json
+import os
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from tests.cluster.machine import Machine
+from tests.cluster.progress import ClusterError
+from tests.simgpu.inventory import parse_inventory
+
+PROJECT = Path(__file__).parents[2]
+INVENTORIES = PROJECT / "tests/simgpu/inventories"
+
+# The machines of a cluster share a /24 out of this; only these addresses reach the host.
+# Services and pods live in the machines' own network namespaces, the same in every cluster.
+MACHINE_NETWORKS = ipaddress.IPv4Network("10.213.0.0/16")
+SERVICE_NETWORK = ipaddress.IPv4Network("10.96.0.0/16")
+POD_NETWORK = ipaddress.IPv4Network("10.244.0.0/16")
+API_SERVICE_ADDRESS = SERVICE_NETWORK[1]
+DNS_SERVICE_ADDRESS = SERVICE_NETWORK[10]
+API_PORT = 6443
+PROMETHEUS_NODE_PORT = 30090
+
+DEFAULT_NAME = "demo"
+DEFAULT_NODES = {"gpu-a": INVENTORIES / "a100x4.json", "gpu-b": INVENTORIES / "t4x4.json"}
+CONTROL_PLANE = "control-plane"
+MOST_NODES = 50
+
+
+def cache_directory() -> Path:
+    """What takes minutes to make and serves every cluster of this user."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("CEPHEID_CACHE") or Path(base) / "cepheid")
+
+
+def state_directory() -> Path:
+    """The running clusters. On an ordinary disk: overlayfs cannot be stacked on overlayfs."""
+    return Path(os.environ.get("CEPHEID_STATE") or "/var/lib/cepheid-clusters")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A real node: its place in the cluster and the hardware that it pretends to have."""
+
+    index: int
+    name: str
+    hardware: dict[str, Any]  # the simulated GPU's inventory.json
+
+    def __post_init__(self) -> None:
+        _check_name("node", self.name)
+        parse_inventory(self.hardware, self.name)
+
+    @property
+    def pod_network(self) -> ipaddress.IPv4Network:
+        return list(POD_NETWORK.subnets(new_prefix=24))[self.index + 1]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return parse_inventory(self.hardware, self.name).node_labels()
+
+
+def _check_name(what: str, name: str) -> None:
+    """Names become folders, cgroups and host names."""
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,18}[a-z0-9]", name):
+        raise ClusterError(
+            f"{what} name {name!r} is not usable",
+            hint="2 to 20 of a-z, 0-9 and -, a letter first, no - at the end",
+        )
+
+
+@dataclass(frozen=True)
+class Cluster:
+    name: str
+    nodes: tuple[Node, ...]
+    kwok_nodes: int = 0
+    network_index: int = 0
+
+    def __post_init__(self) -> None:
+        _check_name("cluster", self.name)
+        names = [node.name for node in self.nodes]
+        if not 1 <= len(names) <= MOST_NODES or len(set(names)) < len(names):
+            raise ClusterError(
+                f"a cluster has 1 to {MOST_NODES} nodes, each with its own name: {names}"
+            )
+
+    @classmethod
+    def of(cls, name: str, inventories: dict[str, Path], kwok_nodes: int = 0) -> Self:
+        nodes = tuple(
+            Node(index, node, json.loads(path.read_text()))
+            for index, (node, path) in enumerate(inventories.items())
+        )
+        return cls(name, nodes, kwok_nodes)
+
+    @property
+    def directory(self) -> Path:
+        return state_directory() / self.name
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.directory / "kubeconfig"
+
+    @property
+    def pki(self) -> Path:
+        return self.directory / "pki"
+
+    @property
+    def network(self) -> ipaddress.IPv4Network:
+        return list(MACHINE_NETWORKS.subnets(new_prefix=24))[self.network_index]
+
+    @property
+    def host_interface(self) -> str:
+        return f"cepheid{self.network_index}"
+
+    @property
+    def host_address(self) -> ipaddress.IPv4Address:
+        return self.network[254]
+
+    @property
+    def control_plane_address(self) -> ipaddress.IPv4Address:
+        return self.network[1]
+
+    @property
+    def api_url(self) -> str:
+        return f"https://{self.control_plane_address}:{API_PORT}"
+
+    @property
+    def prometheus_url(self) -> str:
+        return f"http://{self.node_address(self.nodes[0])}:{PROMETHEUS_NODE_PORT}"
+
+    def node_address(self, node: Node) -> ipaddress.IPv4Address:
+        return self.network[10 + node.index]
+
+    @cached_property
+    def control_plane(self) -> Machine:
+        return self.machine(CONTROL_PLANE)
+
+    def machine(self, name: str) -> Machine:
+        return Machine(name, self.name, self.directory / "machines" / name)
+
+    @property
+    def machines(self) -> list[Machine]:
+        return [self.control_plane, *(self.machine(node.name) for node in self.nodes)]
+
+    def on_network(self, index: int) -> Self:
+        return replace(self, network_index=index)
+
+    def save(self) -> None:
+        (self.directory / "cluster.json").write_text(
+            json.dumps(
+                {
+                    "nodes": {node.name: node.hardware for node in self.nodes},
+                    "kwok_nodes": self.kwok_nodes,
+                    "network_index": self.network_index,
+                },
+                indent=2,
+            )
+        )
+
+    @classmethod
+    def load(cls, name: str) -> Self:
+        """The cluster as it was started; raises where there is none of that name."""
+        path = state_directory() / name / "cluster.json"
+        try:
+            saved: dict[str, Any] = json.loads(path.read_text())
+        except FileNotFoundError:
+            known = ", ".join(cluster_names()) or "none"
+            raise ClusterError(
+                f"there is no cluster {name!r} (running here: {known})",
+                hint=f"python -m tests.cluster up --name {name}",
+            ) from None
+        nodes = tuple(
+            Node(index, node, hardware)
+            for index, (node, hardware) in enumerate(saved["nodes"].items())
+        )
+        return cls(name, nodes, saved["kwok_nodes"], saved["network_index"])
+
+
+def cluster_names() -> list[str]:
+    root = state_directory()
+    return sorted(d.name for d in root.iterdir() if d.is_dir()) if root.exists() else []

@@ -1,0 +1,139 @@
+"""A machine made of namespaces, on which daemons run under runit as on any small server."""
+
+import shlex
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster import cgroups
+from tests.cluster.progress import ClusterError
+
+INIT = Path(__file__).with_name("machine-init")
+NAMESPACES = ("--mount", "--pid", "--net", "--uts", "--ipc")
+BOOT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Service:
+    """A daemon: its command line, and whether it waits for `start` after the boot."""
+
+    command: Sequence[str]
+    wait_for_start: bool = False
+    environment: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Machine:
+    name: str
+    cluster: str
+    directory: Path
+
+    @property
+    def group(self) -> str:
+        return f"{cgroups.group_of(self.cluster)}/{self.name}"
+
+    @property
+    def log_directory(self) -> Path:
+        return self.directory / "var/log"
+
+    @property
+    def pid(self) -> int:
+        """The first process of the machine, as the host counts; only ever one of ours."""
+        try:
+            pid = int((self.directory / "pid").read_text())
+        except FileNotFoundError:
+            raise ClusterError(
+                f"machine {self.name} of cluster {self.cluster} is not running",
+                hint=f"python -m tests.cluster up --name {self.cluster}",
+            ) from None
+        if pid not in cgroups.members(f"{self.group}/daemons"):
+            raise ClusterError(
+                f"machine {self.name} of cluster {self.cluster} has ended (pid {pid})",
+                hint=f"python -m tests.cluster down --name {self.cluster}, then up",
+            )
+        return pid
+
+    def boot(self, rootfs: Path, binaries: Path, services: Mapping[str, Service]) -> None:
+        for path in ("root", "upper", "work", "etc/kubernetes", "etc/service", "var/log"):
+            (self.directory / path).mkdir(parents=True, exist_ok=True)
+        for name, service in services.items():
+            self._define(name, service)
+        cgroups.make(f"{self.group}/daemons")
+        cgroups.make(f"{self.group}/pods")
+        boot_log = self.log_directory / "boot.log"
+        with boot_log.open("w") as log:
+            init = subprocess.Popen(
+                [INIT, self.name, rootfs, self.directory, binaries]
+                + cgroups.join_files(f"{self.group}/daemons"),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        written = self.directory / "pid.new"
+        deadline = time.monotonic() + BOOT_SECONDS
+        while not (written.exists() and written.read_text().endswith("\n")):
+            if init.poll() is not None or time.monotonic() > deadline:
+                raise ClusterError(
+                    f"machine {self.name} did not boot:\n  {boot_log.read_text().strip()}",
+                    hint="it needs root, overlayfs and all namespaces: a container without "
+                    "--privileged does not have them",
+                )
+            time.sleep(0.02)
+        written.rename(self.directory / "pid")
+
+    def _define(self, name: str, service: Service) -> None:
+        directory = self.directory / "etc/service" / name
+        directory.mkdir(parents=True, exist_ok=True)
+        environment = [f"{k}={v}" for k, v in (service.environment or {}).items()]
+        command = shlex.join(["env", *environment, *service.command])
+        script = directory / "run"
+        script.write_text(f"#!/bin/sh\nexec {command} >>/var/log/{name}.log 2>&1\n")
+        script.chmod(0o755)
+        if service.wait_for_start:
+            (directory / "down").touch()
+
+    def command(self, argv: Iterable[str | Path]) -> list[str]:
+        """The command line by which the host runs `argv` on this machine."""
+        return ["nsenter", f"--target={self.pid}", *NAMESPACES, "--", *map(str, argv)]
+
+    def run(self, *argv: str | Path, stdin: str | None = None, timeout: float = 120) -> str:
+        result = subprocess.run(
+            self.command(argv),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if result.returncode:
+            raise ClusterError(
+                f"on {self.name}: `{' '.join(map(str, argv))}` ended with {result.returncode}:\n"
+                f"  {(result.stderr or result.stdout).strip()[-2000:]}"
+            )
+        return result.stdout
+
+    def services(self) -> dict[str, str]:
+        """What runit says of each daemon, such as `run: (pid 31) 12s`."""
+        names = sorted(d.name for d in (self.directory / "etc/service").iterdir())
+        said = self.run("sv", "status", *names).splitlines() if names else []
+        pairs = (
+            line.split(";")[0].partition(f": {name}: ")
+            for name, line in zip(names, said, strict=True)
+        )
+        return {
+            name: f"{state}: {rest}" for name, (state, _, rest) in zip(names, pairs, strict=True)
+        }
+
+    def start(self, service: str) -> None:
+        self.run("sv", "-w", "20", "start", service)
+
+    def stop(self, service: str) -> None:
+        """Stops a daemon, by SIGKILL after 20 s, until `start`."""
+        self.run("sv", "-w", "20", "force-stop", service)
+
+    def kill(self, service: str) -> None:
+        """Kills a daemon as a crash would; runit starts it again."""
+        self.run("sv", "kill", service)

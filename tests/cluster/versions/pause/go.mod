@@ -1,0 +1,3 @@
+module cepheid/tests/cluster/versions/pause
+
+go 1.24.0
