@@ -1,10 +1,11 @@
-"""The cluster from the command line: up, down, status, logs."""
+"""The cluster from the command line."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from tests.cluster import layout, lifecycle
+from tests.cluster import demo, layout, lifecycle
+from tests.cluster.images import image_archive
 from tests.cluster.progress import ClusterError
 
 
@@ -28,7 +29,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=INVENTORY.json",
         help="a node and its simulated GPUs; repeatable (default: gpu-a with 4 x A100, gpu-b with 4 x T4)",
     )
-    up.add_argument("--kwok-nodes", type=int, default=0, metavar="N", help="simulated nodes besides")
+    up.add_argument(
+        "--kwok-nodes", type=int, default=0, metavar="N", help="simulated nodes besides"
+    )
     up.set_defaults(command=_up)
 
     down = commands.add_parser("down", help="take a cluster away, whatever is left of it")
@@ -42,6 +45,12 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("machine", nargs="?", help="for instance control-plane or gpu-a")
     logs.add_argument("daemon", nargs="?", help="for instance kubelet")
     logs.set_defaults(command=_logs)
+
+    with_jobs = commands.add_parser("demo", help="up, and three sample jobs on it")
+    with_jobs.set_defaults(command=_demo)
+
+    archive = commands.add_parser("images", help="build all images and print their archive's path")
+    archive.set_defaults(command=_images)
 
     for command in (up, down, logs):
         command.add_argument("--name", default=layout.DEFAULT_NAME, help="default: %(default)s")
@@ -57,6 +66,14 @@ def _up(options: argparse.Namespace) -> None:
     print(f"API server   {cluster.api_url}")
     print(f"Prometheus   {cluster.prometheus_url}")
     print(f"kubeconfig   {cluster.kubeconfig}")
+
+
+def _demo(_: argparse.Namespace) -> None:
+    print(demo.demo())
+
+
+def _images(_: argparse.Namespace) -> None:
+    print(image_archive())
 
 
 def _down(options: argparse.Namespace) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import yaml
 
+from tests import REPOSITORY
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.layout import PROJECT, Cluster
+from tests.cluster.layout import Cluster
 from tests.cluster.progress import run, say, step
 
 MANIFESTS = Path(__file__).with_name("manifests")
@@ -25,17 +26,27 @@ def install_base(kubectl: Kubectl) -> None:
 def install(kubectl: Kubectl, share: Path) -> None:
     """Simulated GPUs, Prometheus and the training operator."""
     for rendered in (
-        _kustomize(kubectl, PROJECT / "tests/simgpu/manifests"),
+        _kustomize(kubectl, REPOSITORY / "tests/simgpu/manifests"),
         _kustomize(kubectl, MANIFESTS / "prometheus"),
         training_operator(_kustomize(kubectl, share / "training-operator/overlays/standalone")),
     ):
         # Twice where a namespace or CRD stands behind what needs it.
-        kubectl.apply(*sorted(rendered, key=lambda m: m["kind"] not in ("Namespace", "CustomResourceDefinition")))
+        kubectl.apply(
+            *sorted(
+                rendered, key=lambda m: m["kind"] not in ("Namespace", "CustomResourceDefinition")
+            )
+        )
     with step("waiting for the add-ons"):
         for workload in kubectl.items("deployments,daemonsets", "--all-namespaces"):
             name = f"{workload['kind'].lower()}/{workload['metadata']['name']}"
             there = kubectl.within(workload["metadata"]["namespace"])
-            there("rollout", "status", name, f"--timeout={ROLLOUT_SECONDS}s", timeout=ROLLOUT_SECONDS + 10)
+            there(
+                "rollout",
+                "status",
+                name,
+                f"--timeout={ROLLOUT_SECONDS}s",
+                timeout=ROLLOUT_SECONDS + 10,
+            )
 
 
 def _kustomize(kubectl: Kubectl, directory: Path) -> list[dict[str, Any]]:
@@ -84,7 +95,9 @@ def kwok_node(index: int) -> dict[str, Any]:
             },
         },
         # DaemonSets of real nodes, and pods that do not ask for it, stay away.
-        "spec": {"taints": [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]},
+        "spec": {
+            "taints": [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]
+        },
         "status": {"capacity": capacity, "allocatable": capacity},
     }
 
@@ -93,6 +106,10 @@ def add_kwok_nodes(kubectl: Kubectl, count: int) -> None:
     with step(f"adding {count} kwok nodes"):
         for first in range(0, count, KWOK_BATCH):
             nodes = [kwok_node(i) for i in range(first, min(first + KWOK_BATCH, count))]
-            kubectl("create", "--filename=-", stdin=json.dumps({"kind": "List", "apiVersion": "v1", "items": nodes}))
+            kubectl(
+                "create",
+                "--filename=-",
+                stdin=json.dumps({"kind": "List", "apiVersion": "v1", "items": nodes}),
+            )
         kubectl("wait", "--for=condition=Ready", "node", "--selector=type=kwok", "--timeout=170s")
     say(f"{count} kwok nodes are ready")

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.cache import cached
@@ -18,25 +19,40 @@ ENVIRONMENT = {
     "GOFLAGS": "-mod=readonly -buildvcs=false",
 }
 
-# Module: what of it is built, and how long that took on two cores.
-MODULES = {
-    "kubernetes": ("tool", "8 min"),
-    "coredns": (".", "1 min"),
-    "training-operator": ("tool", "2 min"),
-    "kwok": ("tool", "3 min"),
-    "pause": (".", "a second"),
-}
+
+@dataclass(frozen=True)
+class Module:
+    """A Go module in `versions/`, and what is taken from it."""
+
+    name: str
+    usual: str  # how long it takes on two cores, the first time
+    packages: str = "tool"
+    tags: str = ""
+    shared: tuple[str, str] | None = None  # a dependency's path, and the folder in it
+
+
+MODULES = (
+    Module("kubernetes", "8 min"),
+    # Of its many service discoveries the one that we use: the others bring every cloud's SDK.
+    Module(
+        "prometheus",
+        "3 min",
+        tags="netgo,remove_all_sd,enable_kubernetes_sd",
+        shared=("github.com/prometheus/prometheus", "web/ui"),
+    ),
+    Module("coredns", "1 min", packages="."),
+    Module(
+        "training-operator", "2 min", shared=("github.com/kubeflow/training-operator", "manifests")
+    ),
+    Module("kwok", "2 min", shared=("sigs.k8s.io/kwok", "kustomize/stage")),
+    Module("pause", "a second", packages="."),
+)
 RENAMED = {"server": "etcd", "training-operator.v1": "training-operator"}
-# Manifests that come with a module: module, its path, the folder in it.
-SHARED = {
-    "training-operator": ("github.com/kubeflow/training-operator", "manifests"),
-    "kwok": ("sigs.k8s.io/kwok", "kustomize/stage"),
-}
 
 
 def binaries() -> Path:
     """The folder with `bin/` and, from the same modules, `share/`: cached, or built now."""
-    return cached("binaries", [VERSIONS], _build)
+    return cached("binaries", [VERSIONS / module.name for module in MODULES], _build)
 
 
 def required_go() -> tuple[int, ...]:
@@ -86,25 +102,18 @@ def install_go(search_path: str | None = None) -> Path:
 def _build(target: Path) -> None:
     go = install_go()
     (target / "bin").mkdir(parents=True)
-    for module, (packages, usual) in MODULES.items():
-        with step(f"building {module} (the first time takes about {usual})"):
-            _go(
-                go,
-                module,
-                "build",
-                "-trimpath",
-                f"-ldflags={_ldflags(go, module)}",
-                "-o",
-                f"{target}/bin/",
-                packages,
-            )
+    for module in MODULES:
+        with step(f"building {module.name} (the first time takes about {module.usual})"):
+            flags = ["-trimpath", f"-tags={module.tags}", f"-ldflags={_ldflags(go, module.name)}"]
+            _go(go, module.name, "build", *flags, "-o", f"{target}/bin/", module.packages)
+        if module.shared:
+            dependency, folder = module.shared
+            directory = _go(go, module.name, "list", "-m", "-f", "{{.Dir}}", dependency)
+            shutil.copytree(Path(directory) / folder, target / "share" / module.name)
     for name, better in RENAMED.items():
         (target / "bin" / name).rename(target / "bin" / better)
-    for module, (path, folder) in SHARED.items():
-        directory = _go(go, module, "list", "-m", "-f", "{{.Dir}}", path)
-        shutil.copytree(Path(directory) / folder, target / "share" / module)
     for path in (target / "share").rglob("*"):  # the module cache is read-only
-        path.chmod(0o755 if path.is_dir() else 0o644)
+        path.chmod(0o755 if path.is_dir() or path.suffix == ".sh" else 0o644)
 
 
 def _go(go: Path, module: str, *arguments: str) -> str:
@@ -113,12 +122,20 @@ def _go(go: Path, module: str, *arguments: str) -> str:
 
 
 def _ldflags(go: Path, module: str) -> str:
-    """Small binaries, and the version that Kubernetes' own build would put into them."""
-    if module != "kubernetes":
-        return "-s -w"
-    version = _go(go, module, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
-    major, minor, _ = version.removeprefix("v").split(".")
-    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
-    return "-s -w " + " ".join(
-        f"-X k8s.io/component-base/version.{k}={v}" for k, v in values.items()
-    )
+    """Small binaries, and the version that a project's own build would put into them."""
+    stamps: dict[str, str] = {}
+    if module == "kubernetes":
+        version = _version(go, module, "k8s.io/kubernetes")
+        major, minor, _ = version.removeprefix("v").split(".")
+        package = "k8s.io/component-base/version"
+        stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    if module == "prometheus":
+        # Its Go module v0.313.5 is what the rest of the world calls 3.13.5.
+        _, minor, patch = _version(go, module, "github.com/prometheus/prometheus").split(".")
+        package = "github.com/prometheus/common/version"
+        stamps = {"Version": f"{int(minor) // 100}.{int(minor) % 100}.{patch}"}
+    return " ".join(["-s -w", *(f"-X {package}.{key}={value}" for key, value in stamps.items())])
+
+
+def _version(go: Path, module: str, dependency: str) -> str:
+    return _go(go, module, "list", "-m", "-f", "{{.Version}}", dependency)

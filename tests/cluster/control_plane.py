@@ -93,6 +93,8 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
             [
                 "kube-controller-manager",
                 f"--kubeconfig={FILES}/kube-controller-manager.kubeconfig",
+                f"--authentication-kubeconfig={FILES}/kube-controller-manager.kubeconfig",
+                f"--authorization-kubeconfig={FILES}/kube-controller-manager.kubeconfig",
                 f"--root-ca-file={FILES}/ca.crt",
                 f"--service-account-private-key-file={FILES}/service-account.key",
                 "--use-service-account-credentials",
@@ -105,6 +107,8 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
             [
                 "kube-scheduler",
                 f"--kubeconfig={FILES}/kube-scheduler.kubeconfig",
+                f"--authentication-kubeconfig={FILES}/kube-scheduler.kubeconfig",
+                f"--authorization-kubeconfig={FILES}/kube-scheduler.kubeconfig",
                 "--leader-elect=false",
             ],
             wait_for_start=True,

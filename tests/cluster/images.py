@@ -11,14 +11,16 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import REPOSITORY
 from tests.cluster.binaries import VERSIONS, binaries
 from tests.cluster.cache import cached
-from tests.cluster.layout import PROJECT, cache_directory
+from tests.cluster.layout import cache_directory
 from tests.cluster.progress import run, step
+from tests.cluster.prometheus_ui import prometheus_ui
 from tests.cluster.rootfs import PINS, base_archive
 
 DOCKERFILES = Path(__file__).with_name("images")
-SIMGPU = PROJECT / "tests/simgpu"
+SIMGPU = REPOSITORY / "tests/simgpu"
 BASE = "localhost/cepheid/base:dev"
 ACCEPT_LOCAL = {"default": [{"type": "insecureAcceptAnything"}]}  # nothing is ever pulled
 
@@ -49,7 +51,7 @@ IMAGES = (
         ("kubectl",),
         (DOCKERFILES / "kubectl-delivery",),
     ),
-    Image("prometheus", DOCKERFILES / "prometheus.Dockerfile"),
+    Image("prometheus", DOCKERFILES / "prometheus.Dockerfile", ("prometheus",)),
     Image("simgpu", SIMGPU / "Dockerfile", ours=(SIMGPU,)),
     Image("workload", SIMGPU / "Dockerfile.workload", ours=(SIMGPU,)),
 )
@@ -63,7 +65,7 @@ def image_archive() -> Path:
 
 
 def _build(target: Path) -> None:
-    built, base = binaries(), base_archive()
+    built, base, pages = binaries(), base_archive(), prometheus_ui()
     with tempfile.TemporaryDirectory(prefix="cepheid-images-") as scratch:
         directory = Path(scratch)
         policy = directory / "policy.json"
@@ -83,6 +85,8 @@ def _build(target: Path) -> None:
                     shutil.copy(built / "bin" / name, context)
                 for path in image.ours:
                     _copy(path, context)
+                if image.name == "prometheus":
+                    _copy(pages, context)
                 _buildah(directory, "build", image.dockerfile, image.reference, context)
                 _buildah(directory, "push", image.reference, f"oci:{layout}:{image.reference}")
                 shutil.rmtree(context)

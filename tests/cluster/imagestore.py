@@ -22,7 +22,10 @@ BUILDER = "image-builder"
 
 def image_store(archive: Path, rootfs: Path, programs: Path) -> Path:
     def make(target: Path) -> None:
-        with step("unpacking the images"), tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        with (
+            step("unpacking the images"),
+            tempfile.TemporaryDirectory(dir=target.parent) as scratch,
+        ):
             machine = Machine("containerd", BUILDER, Path(scratch))
             cgroups.remove(cgroups.group_of(BUILDER))  # of one that was killed
             try:

@@ -22,7 +22,9 @@ class Kubectl:
     kubeconfig: Path
     namespace: str | None = None  # of the kubeconfig, or of each manifest
 
-    def __call__(self, *arguments: str | Path, stdin: str | None = None, timeout: float = 180) -> str:
+    def __call__(
+        self, *arguments: str | Path, stdin: str | None = None, timeout: float = 180
+    ) -> str:
         """Runs kubectl and returns its stdout; raises with what it said on stderr."""
         command = [str(self.program), *map(str, arguments)]
         if self.namespace is not None:

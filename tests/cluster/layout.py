@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from tests import REPOSITORY
 from tests.cluster.machine import Machine
 from tests.cluster.progress import ClusterError
 from tests.simgpu.inventory import parse_inventory
 
-PROJECT = Path(__file__).parents[2]
-INVENTORIES = PROJECT / "tests/simgpu/inventories"
+INVENTORIES = REPOSITORY / "tests/simgpu/inventories"
 
 # The machines of a cluster share a /24 out of this; only these addresses reach the host.
 # Services and pods live in the machines' own network namespaces, the same in every cluster.

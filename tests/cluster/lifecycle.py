@@ -78,7 +78,7 @@ def _start(cluster: Cluster, programs: Path, rootfs: Path, images: Path) -> Clus
     network.connect_nodes(cluster)
     control_plane.wait_until_ready(cluster)
     control_plane.start_controllers(cluster)
-    node.start_kubelets(cluster)
+    node.join(cluster)
     ask = kubectl(cluster)
     for each in cluster.nodes:
         ask.wait_for(f"node {each.name} exists", lambda name=each.name: ask.get("node", name))
@@ -124,6 +124,37 @@ def _mounts_below(directory: Path) -> list[str]:
 
 def _interfaces() -> set[str]:
     return {link["ifname"] for link in json.loads(run(["ip", "-j", "link"]))}
+
+
+def describe(name: str) -> list[str]:
+    """What runs of a cluster, a line a daemon, for a person."""
+    group = cgroups.group_of(name)
+    memory = sum(map(_resident_mib, cgroups.members(group)))
+    lines = [f"cluster {name}: {len(cgroups.members(group))} processes, {memory:,.0f} MiB"]
+    try:
+        cluster = Cluster.load(name)
+    except ClusterError:
+        return [*lines, f"  left over from a start that failed; `down --name {name}` removes it"]
+    lines.append(f"  API server {cluster.api_url}  Prometheus {cluster.prometheus_url}")
+    lines.append(f"  kubeconfig {cluster.kubeconfig}")
+    for machine in cluster.machines:
+        try:
+            daemons = machine.services().items()
+        except ClusterError as problem:
+            lines.append(f"  {machine.name:15} {str(problem).splitlines()[0]}")
+            continue
+        lines += [f"  {machine.name:15} {daemon:25} {state}" for daemon, state in daemons]
+    return lines
+
+
+def _resident_mib(pid: int) -> float:
+    """What the process alone holds: pages shared by several are counted in parts."""
+    try:
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it ended meanwhile
+    sizes = [int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")]
+    return sum(sizes) / 1024
 
 
 def kubectl(cluster: Cluster) -> Kubectl:

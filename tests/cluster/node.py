@@ -87,7 +87,9 @@ def prepare(cluster: Cluster, node: Node, authority: Authority) -> dict[str, Ser
                 "--conntrack-max-per-core=0",
                 "--conntrack-tcp-timeout-established=0",
                 "--conntrack-tcp-timeout-close-wait=0",
-            ]
+                "--nodeport-addresses=primary",
+            ],
+            wait_for_start=True,
         ),
     }
 
@@ -155,6 +157,7 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def start_kubelets(cluster: Cluster) -> None:
+def join(cluster: Cluster) -> None:
     for node in cluster.nodes:
-        cluster.machine(node.name).start("kubelet")
+        for service in ("kubelet", "kube-proxy"):
+            cluster.machine(node.name).start(service)

@@ -1,10 +1,8 @@
-# Debian's Prometheus under the paths and flags of the upstream image, which it stands in for.
-ARG BASE=debian:12-slim
-FROM ${BASE}
-RUN apt-get update \
-    && apt-get install --yes --no-install-recommends prometheus \
-    && rm -rf /var/lib/apt/lists/* \
-    && mkdir -p /prometheus && chown 65534:65534 /prometheus
+# Prometheus under the paths of the upstream image, which it stands in for.
+FROM scratch
+COPY prometheus /bin/prometheus
+# Built without its pages inside, it serves those below a working directory of this name.
+COPY static /ui/static
+WORKDIR /ui
 USER 65534:65534
-WORKDIR /prometheus
-ENTRYPOINT ["/usr/bin/prometheus"]
+ENTRYPOINT ["/bin/prometheus"]

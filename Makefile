@@ -1,0 +1,57 @@
+# The two commands of the README are `make demo` and `make test`; both do all the set-up.
+.DEFAULT_GOAL := help
+.PHONY: help demo down test lint unit e2e images kind-load lock
+
+PYTHON := .venv/bin/python
+BOOTSTRAP := tests/cluster/bootstrap
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: ## a cluster with simulated GPUs, Prometheus and three sample jobs (root, Debian)
+	@$(BOOTSTRAP) cluster
+	@$(PYTHON) -m tests.cluster demo
+
+down: ## take the demo away
+	@$(BOOTSTRAP) cluster
+	@$(PYTHON) -m tests.cluster down
+
+test: ## every check and test, end to end ones on a cluster of their own (root, Debian)
+	@$(BOOTSTRAP) cluster
+	@$(MAKE) --no-print-directory lint
+	@$(PYTHON) -m pytest tests
+
+lint: ## format, lint, types, layers
+	@$(BOOTSTRAP) python
+	.venv/bin/ruff format --check
+	.venv/bin/ruff check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+unit: ## the tests that need no cluster and no root
+	@$(BOOTSTRAP) python
+	@$(PYTHON) -m pytest tests/unit
+
+# Only a KUBECONFIG given here counts: the tests never touch a cluster that merely stands in the
+# environment.
+e2e: ## the end to end tests; with KUBECONFIG=... on a cluster that exists
+ifeq ($(origin KUBECONFIG),command line)
+	@$(BOOTSTRAP) python
+	@CEPHEID_E2E_KUBECONFIG=$(abspath $(KUBECONFIG)) $(PYTHON) -m pytest tests/e2e
+else
+	@$(BOOTSTRAP) cluster
+	@$(PYTHON) -m pytest tests/e2e
+endif
+
+images: ## all images as one OCI archive; prints its path (root, Debian)
+	@$(BOOTSTRAP) cluster
+	@$(PYTHON) -m tests.cluster images
+
+kind-load: ## build the images and load them into kind's cluster (root, Debian)
+	kind load image-archive "$$($(MAKE) --silent images)"
+
+lock: ## write requirements.lock anew from pyproject.toml
+	@$(BOOTSTRAP) python
+	.venv/bin/uv pip compile pyproject.toml --all-extras --group dev --universal \
+	  --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command "make lock" --upgrade --output-file requirements.lock

@@ -1,0 +1,44 @@
+"""What `make demo` shows: a cluster, three sample jobs, and what to type next."""
+
+from pathlib import Path
+
+from tests import REPOSITORY
+from tests.cluster import lifecycle
+from tests.cluster.binaries import binaries
+from tests.cluster.layout import DEFAULT_NAME, DEFAULT_NODES, Cluster
+from tests.cluster.progress import step
+
+SAMPLES = REPOSITORY / "tests/samples"
+UTILISATION = "DCGM_FI_DEV_GPU_UTIL"
+
+
+def demo() -> str:
+    cluster = lifecycle.up(Cluster.of(DEFAULT_NAME, DEFAULT_NODES))
+    kubectl = lifecycle.kubectl(cluster)
+    with step("starting the sample jobs"):
+        kubectl("apply", "--server-side", f"--filename={SAMPLES / 'namespace.yaml'}")
+        kubectl("apply", "--server-side", f"--filename={SAMPLES}")
+        there = kubectl.within("demo")
+        there.wait_for(
+            "the sample jobs' pods run",
+            lambda: [p["status"]["phase"] for p in there.items("pods")] == ["Running"] * 5,
+        )
+    return _what_next(cluster, binaries() / "bin")
+
+
+def _what_next(cluster: Cluster, programs: Path) -> str:
+    return f"""
+{len(cluster.nodes)} nodes are up with simulated GPUs and three jobs in the namespace demo.
+
+  API server   {cluster.api_url}
+  Prometheus   {cluster.prometheus_url}
+  kubeconfig   {cluster.kubeconfig}
+
+Type next:
+
+  export KUBECONFIG={cluster.kubeconfig} PATH={programs}:$PATH
+  kubectl get nodes --label-columns=nvidia.com/gpu.product,nvidia.com/gpu.count
+  kubectl get mpijobs,pods --namespace=demo --output=wide
+  curl --silent '{cluster.prometheus_url}/api/v1/query?query={UTILISATION}'
+  make down
+"""

@@ -1,0 +1,1 @@
+"""Tests of one part at a time; none of them needs a cluster or a network."""

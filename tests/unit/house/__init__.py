@@ -1,0 +1,1 @@
+"""The house itself: what is installed, what imports what, what is pinned."""

@@ -1,0 +1,1 @@
+"""What `kubectl apply -f prometheus/prometheus.yaml` gives a user."""

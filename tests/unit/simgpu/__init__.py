@@ -1,0 +1,1 @@
+"""The simulated GPU: silicon, device file, plugin, exporter, workload."""
