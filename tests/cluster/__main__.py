@@ -27,7 +27,7 @@ def _parser() -> argparse.ArgumentParser:
         "--node",
         action="append",
         metavar="NAME=INVENTORY.json",
-        help="a node and its simulated GPUs; repeatable (default: gpu-a with 4 x A100, gpu-b with 4 x T4)",
+        help="a node and its simulated GPUs; repeatable (default: two, 4 x A100 and 4 x T4)",
     )
     up.add_argument(
         "--kwok-nodes", type=int, default=0, metavar="N", help="simulated nodes besides"

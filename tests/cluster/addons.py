@@ -30,7 +30,6 @@ def install(kubectl: Kubectl, share: Path) -> None:
         _kustomize(kubectl, MANIFESTS / "prometheus"),
         training_operator(_kustomize(kubectl, share / "training-operator/overlays/standalone")),
     ):
-        # Twice where a namespace or CRD stands behind what needs it.
         kubectl.apply(
             *sorted(
                 rendered, key=lambda m: m["kind"] not in ("Namespace", "CustomResourceDefinition")
@@ -67,6 +66,10 @@ def training_operator(upstream: list[dict[str, Any]]) -> list[dict[str, Any]]:
             container["readinessProbe"] |= {"initialDelaySeconds": 1, "periodSeconds": 1}
         if manifest["metadata"]["name"] == MPIJOB_CRD:
             newer = yaml.safe_load((MANIFESTS / "mpijob-v2beta1.yaml").read_text())
+            (older,) = manifest["spec"]["versions"]
+            # Stored as v1: without this the fields that only v2beta1 has would be cut off.
+            properties = older["schema"]["openAPIV3Schema"]["properties"]
+            properties["spec"]["x-kubernetes-preserve-unknown-fields"] = True
             manifest["spec"]["versions"].append(newer)
     return upstream
 

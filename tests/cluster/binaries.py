@@ -57,8 +57,8 @@ def binaries() -> Path:
 
 def required_go() -> tuple[int, ...]:
     """The highest version that a module asks for."""
-    lines = [re.search(r"^go ([\d.]+)$", p.read_text(), re.M) for p in VERSIONS.glob("*/go.mod")]
-    return max(_numbers(line[1]) for line in lines if line)
+    texts = [(VERSIONS / module.name / "go.mod").read_text() for module in MODULES]
+    return max(_numbers(v) for text in texts for v in re.findall(r"(?m)^go ([\d.]+)$", text))
 
 
 def find_go(search_path: str | None = None) -> Path | None:

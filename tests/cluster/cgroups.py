@@ -16,14 +16,18 @@ MOUNTS = Path("/sys/fs/cgroup")
 UNIFIED_CONTROLLERS = ("cpu", "cpuset", "io", "memory", "pids")
 
 
+def unified() -> bool:
+    """cgroup v2: one hierarchy for all controllers."""
+    return (MOUNTS / "cgroup.controllers").exists()
+
+
 def hierarchies() -> list[Path]:
     """The root of every hierarchy: one with cgroup v2, one a controller with v1."""
-    if (MOUNTS / "cgroup.controllers").exists():
+    if unified():
         return [MOUNTS]
     # Links such as cpu,cpuacct -> cpu lead to the same hierarchy twice.
-    return sorted(
-        d for d in MOUNTS.iterdir() if (d / "cgroup.procs").exists() and not d.is_symlink()
-    )
+    roots = [d for d in MOUNTS.iterdir() if (d / "cgroup.procs").exists()]
+    return sorted(d for d in roots if not d.is_symlink())
 
 
 def group_of(cluster: str) -> str:
@@ -36,23 +40,43 @@ def make(group: str) -> None:
         directory = root
         for part in Path(group).parts:
             parent, directory = directory, directory / part
-            _delegate(parent)
+            if unified():
+                _pass_on_controllers(parent)
             directory.mkdir(exist_ok=True)
-            # A new v1 cpuset is empty, and a process cannot join an empty one.
-            for name in ("cpuset.cpus", "cpuset.mems"):
-                wanted, own = parent / name, directory / name
-                if root != MOUNTS and wanted.exists() and not own.read_text().strip():
-                    own.write_text(wanted.read_text())
+            if not unified():
+                _inherit_cpuset(parent, directory)
 
 
-def _delegate(parent: Path) -> None:
-    """cgroup v2 gives a child only the controllers that its parent passes on."""
-    switch = parent / "cgroup.subtree_control"
-    if parent == MOUNTS or MOUNTS in parent.parents:
-        if (MOUNTS / "cgroup.controllers").exists():
-            has = (parent / "cgroup.controllers").read_text().split()
-            wanted = [f"+{name}" for name in UNIFIED_CONTROLLERS if name in has]
-            switch.write_text(" ".join(wanted))
+def _pass_on_controllers(parent: Path) -> None:
+    """With cgroup v2 a child has the controllers that its parent passes on."""
+    has = (parent / "cgroup.controllers").read_text().split()
+    wanted = [f"+{name}" for name in UNIFIED_CONTROLLERS if name in has]
+    (parent / "cgroup.subtree_control").write_text(" ".join(wanted))
+
+
+def _inherit_cpuset(parent: Path, directory: Path) -> None:
+    """A new cpuset of cgroup v1 is empty, and a process cannot join an empty one."""
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        own = directory / name
+        if own.exists() and not own.read_text().strip():
+            own.write_text((parent / name).read_text())
+
+
+def count_disk_bytes(group: str, disk_of: Path) -> None:
+    """Has the kernel count what the group reads and writes: container_fs_*_bytes_total.
+
+    Since Linux 6.10 cgroup v1 does so only once a limit is set on the disk: here one that no
+    disk reaches. With v2 it always counts.
+    """
+    if unified():
+        return
+    number = disk_of.stat().st_dev
+    device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+    disk = device.parent if (device / "partition").exists() else device
+    if not (disk / "dev").exists():
+        return  # no single disk, as below btrfs or ZFS: then there are no such series
+    limit = f"{(disk / 'dev').read_text().strip()} {2**60}"
+    (MOUNTS / "blkio" / group / "blkio.throttle.write_bps_device").write_text(limit)
 
 
 def join_files(group: str) -> list[Path]:

@@ -1,10 +1,10 @@
 """etcd, kube-apiserver, kube-controller-manager and kube-scheduler on one machine."""
 
+import http
+import http.client
 import shutil
 import ssl
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 from tests.cluster.layout import (
@@ -55,11 +55,17 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
                 "--data-dir=/var/lib/etcd",
                 "--listen-client-urls=https://127.0.0.1:2379",
                 "--advertise-client-urls=https://127.0.0.1:2379",
-                "--listen-peer-urls=http://127.0.0.1:2380",
+                "--listen-peer-urls=https://127.0.0.1:2380",
+                "--initial-advertise-peer-urls=https://127.0.0.1:2380",
+                "--initial-cluster=default=https://127.0.0.1:2380",
                 f"--cert-file={FILES}/etcd.crt",
                 f"--key-file={FILES}/etcd.key",
                 f"--trusted-ca-file={FILES}/ca.crt",
                 "--client-cert-auth",
+                f"--peer-cert-file={FILES}/etcd.crt",
+                f"--peer-key-file={FILES}/etcd.key",
+                f"--peer-trusted-ca-file={FILES}/ca.crt",
+                "--peer-client-cert-auth",
                 "--unsafe-no-fsync",  # nothing here outlives the machine's power
             ]
         ),
@@ -83,6 +89,8 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
                 f"--service-account-key-file={FILES}/service-account.pub",
                 f"--service-account-signing-key-file={FILES}/service-account.key",
                 f"--service-cluster-ip-range={SERVICE_NETWORK}",
+                # Webhooks are called at their pods: no kube-proxy turns service addresses here.
+                "--enable-aggregator-routing",
                 "--authorization-mode=Node,RBAC",
                 "--enable-admission-plugins=NodeRestriction,PodSecurity",
                 "--allow-privileged=true",  # to Pod Security, not to this flag, is left who may
@@ -141,21 +149,26 @@ def wait_until_ready(cluster: Cluster) -> None:
     """Waits for /readyz, as an administrator sees it from the host."""
     context = ssl.create_default_context(cafile=str(cluster.pki / "ca.crt"))
     context.load_cert_chain(cluster.pki / "admin.crt", cluster.pki / "admin.key")
+    address = str(cluster.control_plane_address)
     deadline = time.monotonic() + READY_SECONDS
-    while True:
+    said = ""
+    while time.monotonic() < deadline:
+        connection = http.client.HTTPSConnection(address, API_PORT, timeout=5, context=context)
         try:
-            url = f"{cluster.api_url}/readyz"
-            with urllib.request.urlopen(url, timeout=5, context=context) as answer:
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, OSError) as problem:
-            if time.monotonic() > deadline:
-                log = cluster.control_plane.log_directory / "kube-apiserver.log"
-                raise ClusterError(
-                    f"kube-apiserver is not ready after {READY_SECONDS} s: {problem}",
-                    hint=f"read {log}",
-                ) from problem
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            said = answer.read().decode(errors="replace")
+            if answer.status == http.HTTPStatus.OK:
+                return
+        except OSError as problem:
+            said = str(problem)
+        finally:
+            connection.close()
         time.sleep(0.2)
+    raise ClusterError(
+        f"kube-apiserver is not ready after {READY_SECONDS} s: {said}",
+        hint=f"read {cluster.control_plane.log_directory / 'kube-apiserver.log'}",
+    )
 
 
 def start_controllers(cluster: Cluster) -> None:

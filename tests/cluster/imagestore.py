@@ -5,7 +5,6 @@ result as hard links: what is unpacked is only ever read, for containers write t
 their own. The few databases are copied.
 """
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -14,9 +13,9 @@ from pathlib import Path
 from tests.cluster import cgroups
 from tests.cluster.cache import cached, fingerprint
 from tests.cluster.machine import Machine, Service
-from tests.cluster.progress import ClusterError, step
+from tests.cluster.progress import ClusterError, run, step
 
-DATABASE = ".db"
+DATABASES = "*/*.db"
 BUILDER = "image-builder"
 
 
@@ -52,16 +51,11 @@ def _import(machine: Machine, archive: Path) -> None:
 
 
 def copy_store(store: Path, target: Path) -> None:
-    """A copy of its own for one node, in a second or two."""
-    shutil.copytree(store, target, symlinks=True, copy_function=_link_or_copy)
-
-
-def _link_or_copy(source: str, target: str) -> None:
-    if not source.endswith(DATABASE):
-        try:
-            os.link(source, target, follow_symlinks=False)
-        except OSError:  # the cache is on another file system
-            pass
-        else:
-            return
-    shutil.copy2(source, target, follow_symlinks=False)
+    """A copy of its own for one node, in a second or two; owners and modes as in the images."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    same_disk = store.stat().st_dev == target.parent.stat().st_dev
+    run(["cp", "--archive", *(["--link"] if same_disk else []), store, target])
+    for database in store.glob(DATABASES):
+        own = target / database.relative_to(store)
+        own.unlink()
+        shutil.copy2(database, own)

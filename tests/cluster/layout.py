@@ -52,7 +52,7 @@ class Node:
     hardware: dict[str, Any]  # the simulated GPU's inventory.json
 
     def __post_init__(self) -> None:
-        _check_name("node", self.name)
+        check_name("node", self.name)
         parse_inventory(self.hardware, self.name)
 
     @property
@@ -64,7 +64,7 @@ class Node:
         return parse_inventory(self.hardware, self.name).node_labels()
 
 
-def _check_name(what: str, name: str) -> None:
+def check_name(what: str, name: str) -> None:
     """Names become folders, cgroups and host names."""
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,18}[a-z0-9]", name):
         raise ClusterError(
@@ -81,7 +81,7 @@ class Cluster:
     network_index: int = 0
 
     def __post_init__(self) -> None:
-        _check_name("cluster", self.name)
+        check_name("cluster", self.name)
         names = [node.name for node in self.nodes]
         if not 1 <= len(names) <= MOST_NODES or len(set(names)) < len(names):
             raise ClusterError(
@@ -164,6 +164,7 @@ class Cluster:
     @classmethod
     def load(cls, name: str) -> Self:
         """The cluster as it was started; raises where there is none of that name."""
+        check_name("cluster", name)
         path = state_directory() / name / "cluster.json"
         try:
             saved: dict[str, Any] = json.loads(path.read_text())

@@ -13,7 +13,13 @@ from tests.cluster.binaries import binaries
 from tests.cluster.images import image_archive
 from tests.cluster.imagestore import copy_store, image_store
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.layout import Cluster, cache_directory, cluster_names, state_directory
+from tests.cluster.layout import (
+    Cluster,
+    cache_directory,
+    check_name,
+    cluster_names,
+    state_directory,
+)
 from tests.cluster.pki import Authority
 from tests.cluster.progress import ClusterError, run, say
 from tests.cluster.rootfs import node_rootfs
@@ -80,8 +86,7 @@ def _start(cluster: Cluster, programs: Path, rootfs: Path, images: Path) -> Clus
     control_plane.start_controllers(cluster)
     node.join(cluster)
     ask = kubectl(cluster)
-    for each in cluster.nodes:
-        ask.wait_for(f"node {each.name} exists", lambda name=each.name: ask.get("node", name))
+    ask.wait_for("all nodes joined", lambda: len(ask.items("nodes")) == len(cluster.nodes))
     ask("wait", "--for=condition=Ready", "node", "--all", "--timeout=120s")
     say("nodes are ready")
     return cluster
@@ -89,6 +94,7 @@ def _start(cluster: Cluster, programs: Path, rootfs: Path, images: Path) -> Clus
 
 def down(name: str) -> None:
     """Takes everything of a cluster away, also of one that never came up."""
+    check_name("cluster", name)  # it is about to become a path that is deleted
     with _exclusive(f"cluster-{name}"):
         _remove(name)
 

@@ -1,5 +1,6 @@
 """A machine made of namespaces, on which daemons run under runit as on any small server."""
 
+import re
 import shlex
 import subprocess
 import time
@@ -13,6 +14,7 @@ from tests.cluster.progress import ClusterError
 INIT = Path(__file__).with_name("machine-init")
 NAMESPACES = ("--mount", "--pid", "--net", "--uts", "--ipc")
 BOOT_SECONDS = 30
+JOIN_SECONDS = 2  # until a process that just started has joined its cgroup
 
 
 @dataclass(frozen=True)
@@ -62,27 +64,33 @@ class Machine:
             self._define(name, service)
         cgroups.make(f"{self.group}/daemons")
         cgroups.make(f"{self.group}/pods")
-        boot_log = self.log_directory / "boot.log"
-        with boot_log.open("w") as log:
-            init = subprocess.Popen(
-                [INIT, self.name, rootfs, self.directory, binaries]
-                + cgroups.join_files(f"{self.group}/daemons"),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        cgroups.count_disk_bytes(self.group, self.directory)
+        self._start_init(rootfs, binaries)
         written = self.directory / "pid.new"
-        deadline = time.monotonic() + BOOT_SECONDS
+        started = time.monotonic()
         while not (written.exists() and written.read_text().endswith("\n")):
-            if init.poll() is not None or time.monotonic() > deadline:
+            waited = time.monotonic() - started
+            alive = waited < JOIN_SECONDS or cgroups.members(f"{self.group}/daemons")
+            if not alive or waited > BOOT_SECONDS:
                 raise ClusterError(
-                    f"machine {self.name} did not boot:\n  {boot_log.read_text().strip()}",
+                    f"machine {self.name} did not boot:\n  {self._boot_log.read_text().strip()}",
                     hint="it needs root, overlayfs and all namespaces: a container without "
                     "--privileged does not have them",
                 )
             time.sleep(0.02)
         written.rename(self.directory / "pid")
+
+    @property
+    def _boot_log(self) -> Path:
+        return self.log_directory / "boot.log"
+
+    def _start_init(self, rootfs: Path, binaries: Path) -> None:
+        """Starts the machine's first process as nobody's child: it outlives who called."""
+        command: list[str | Path] = ["setsid", "--fork", INIT, self.name]
+        command += [rootfs, self.directory, binaries]
+        command += cgroups.join_files(f"{self.group}/daemons")
+        with self._boot_log.open("w") as log:
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
 
     def _define(self, name: str, service: Service) -> None:
         directory = self.directory / "etc/service" / name
@@ -116,16 +124,11 @@ class Machine:
         return result.stdout
 
     def services(self) -> dict[str, str]:
-        """What runit says of each daemon, such as `run: (pid 31) 12s`."""
+        """What runit says of each daemon, such as `run, pid 31, 12s`."""
         names = sorted(d.name for d in (self.directory / "etc/service").iterdir())
-        said = self.run("sv", "status", *names).splitlines() if names else []
-        pairs = (
-            line.split(";")[0].partition(f": {name}: ")
-            for name, line in zip(names, said, strict=True)
-        )
-        return {
-            name: f"{state}: {rest}" for name, (state, _, rest) in zip(names, pairs, strict=True)
-        }
+        said = self.run("sv", "status", *names).splitlines()
+        found = [re.match(r"(\w+): (\S+): (?:\((pid \d+)\) )?(\d+s)", line) for line in said]
+        return {m[2]: ", ".join(filter(None, (m[1], m[3], m[4]))) for m in found if m}
 
     def start(self, service: str) -> None:
         self.run("sv", "-w", "20", "start", service)

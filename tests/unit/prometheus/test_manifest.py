@@ -1,8 +1,6 @@
 """The manifest: what promtool says of it, what it may do, what it measures."""
 
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import pytest
 import yaml
 
 from tests import REPOSITORY
+from tests.cluster.binaries import binaries
 
 MANIFEST = REPOSITORY / "prometheus/prometheus.yaml"
 OBJECTS = list(yaml.safe_load_all(MANIFEST.read_text()))
@@ -29,19 +28,12 @@ POD = only("Deployment")["spec"]["template"]
 
 
 @pytest.fixture(scope="session")
-def promtool() -> str:
-    """Fails where it is missing: a check that skips itself checks nothing."""
-    program = shutil.which(os.environ.get("PROMTOOL", "promtool"))
-    if program is None:
-        pytest.fail(
-            "promtool is not on PATH\n"
-            "hint: `make test` brings it along; else set PROMTOOL=/path/to/promtool (from upstream:"
-            " Debian's is built without Kubernetes discovery)"
-        )
-    return program
+def promtool() -> Path:
+    """Of the version that the manifest pins; Debian's does not know Kubernetes discovery."""
+    return binaries() / "bin/promtool"
 
 
-def check(promtool: str, configuration: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def check(promtool: Path, configuration: str, folder: Path) -> subprocess.CompletedProcess[str]:
     token = folder / "token"  # promtool wants the file to exist, and here is no service account
     token.touch()
     file = folder / "prometheus.yml"
@@ -51,13 +43,13 @@ def check(promtool: str, configuration: str, folder: Path) -> subprocess.Complet
     )
 
 
-def test_promtool_accepts_the_configuration(promtool: str, tmp_path: Path) -> None:
+def test_promtool_accepts_the_configuration(promtool: Path, tmp_path: Path) -> None:
     assert TOKEN in CONFIGURATION
     result = check(promtool, CONFIGURATION, tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_promtool_would_notice_a_mistake(promtool: str, tmp_path: Path) -> None:
+def test_promtool_would_notice_a_mistake(promtool: Path, tmp_path: Path) -> None:
     result = check(promtool, CONFIGURATION.replace("role: node", "role: nodes"), tmp_path)
     assert result.returncode != 0
     assert "nodes" in result.stdout + result.stderr

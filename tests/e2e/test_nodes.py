@@ -1,0 +1,53 @@
+"""The nodes are real, alike, and have what they were given."""
+
+import json
+
+from tests.cluster.kubectl import Kubectl
+from tests.e2e.workloads import pod, pod_spec
+
+GPU_NODES = "--selector=nvidia.com/gpu.present=true"
+PRODUCTS = {"NVIDIA-A100-SXM4-80GB", "Tesla-T4"}
+TLS_CLIENT = """
+import socket, ssl
+name = "kubernetes.default.svc.cluster.local"
+context = ssl.create_default_context(cafile="/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")
+connection = socket.create_connection((name, 443), timeout=10)
+print(context.wrap_socket(connection, server_hostname=name).version())
+"""
+
+
+def test_two_gpu_nodes_are_ready_with_the_same_version(kubectl: Kubectl) -> None:
+    nodes = kubectl.items("nodes", GPU_NODES)
+    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in nodes} == PRODUCTS
+    for node in nodes:
+        conditions = {c["type"]: c["status"] for c in node["status"]["conditions"]}
+        assert conditions["Ready"] == "True"
+    versions = {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes}
+    assert versions == {json.loads(kubectl("get", "--raw=/version"))["gitVersion"]}
+
+
+def test_each_node_advertises_the_gpus_of_its_labels(kubectl: Kubectl) -> None:
+    for node in kubectl.items("nodes", GPU_NODES):
+        labels, capacity = node["metadata"]["labels"], node["status"]["capacity"]
+        assert capacity["nvidia.com/gpu"] == labels["nvidia.com/gpu.count"] == "4"
+
+
+def test_a_pod_reaches_the_api_server_by_its_service_name(namespace: Kubectl) -> None:
+    spec = pod_spec(["-c", TLS_CLIENT], gpus=0, command=["python3"])
+    spec["automountServiceAccountToken"] = True  # for the cluster's CA
+    namespace.apply(pod("client", spec))
+    namespace("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/client", "--timeout=60s")
+    assert namespace("logs", "client").startswith("TLSv1.")
+
+
+def test_kubectl_exec_runs_in_the_container(namespace: Kubectl) -> None:
+    namespace.apply(pod("sleeper", pod_spec(["infinity"], gpus=0, command=["sleep"])))
+    namespace("wait", "--for=condition=Ready", "pod/sleeper", "--timeout=60s")
+    assert namespace("exec", "sleeper", "--", "id", "-u").strip() == "1000"
+
+
+def test_files_of_an_image_keep_their_owner(namespace: Kubectl) -> None:
+    show = ["-c", "touch /home/user/mine && stat --format=%u /home/user"]
+    namespace.apply(pod("owner", pod_spec(show, gpus=0, command=["sh"])))
+    namespace("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/owner", "--timeout=60s")
+    assert namespace("logs", "owner").strip() == "1000"

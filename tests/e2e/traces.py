@@ -1,0 +1,91 @@
+"""What a cluster could leave behind on the machine."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Self
+
+from tests.cluster import cgroups
+from tests.cluster.layout import state_directory
+from tests.cluster.progress import run
+
+FOLDERS = [Path(path) for path in ("/etc", "/run", "/var/lib", "/var/log")]
+TEMPORARY = Path(tempfile.gettempdir())
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Everything on the machine of the kinds that a cluster is made of.
+
+    Without what belongs to the clusters in `without`: they live on meanwhile. Processes are those
+    in namespaces of their own: others come and go on any machine.
+    """
+
+    processes: frozenset[str]
+    namespaces: frozenset[str]
+    mounts: frozenset[str]
+    interfaces: frozenset[str]
+    groups: frozenset[str]
+    files: frozenset[str]
+
+    @classmethod
+    def now(cls, *, without: set[str]) -> Self:
+        others = set[int]()
+        for name in without:
+            others |= cgroups.members(cgroups.group_of(name))
+        pids = [pid for pid in _pids() if pid not in others]
+        groups = [
+            directory
+            for root in cgroups.hierarchies()
+            for directory in root.iterdir()
+            if directory.is_dir() and directory.name not in map(cgroups.group_of, without)
+        ]
+        files = [path for folder in FOLDERS for path in folder.iterdir()]
+        files += TEMPORARY.glob("*cepheid*")
+        if state_directory().exists():
+            files += [d for d in state_directory().iterdir() if d.name not in without]
+        ours = set(_namespaces(os.getpid()))
+        apart = {pid: found for pid in pids if (found := set(_namespaces(pid)) - ours)}
+        return cls(
+            processes=frozenset(filter(None, map(_name, apart))),
+            namespaces=frozenset(namespace for found in apart.values() for namespace in found),
+            mounts=frozenset(Path("/proc/self/mountinfo").read_text().splitlines()),
+            interfaces=frozenset(
+                link["ifname"] for link in json.loads(run(["ip", "-json", "link"]))
+            ),
+            groups=frozenset(map(str, groups)),
+            files=frozenset(map(str, files)),
+        )
+
+    def added_since(self, before: Self) -> dict[str, set[str]]:
+        """Each kind of which there is more than before, and what."""
+        kinds = [field.name for field in fields(self)]
+        more = {kind: set(getattr(self, kind) - getattr(before, kind)) for kind in kinds}
+        return {kind: found for kind, found in more.items() if found}
+
+
+def _pids() -> Iterator[int]:
+    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+
+
+def _name(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None  # it ended while we looked
+    name, _, rest = stat.partition(" (")[2].rpartition(") ")
+    started = rest.split()[19]
+    return f"{name} {pid} {started}"
+
+
+def _namespaces(pid: int) -> Iterator[str]:
+    for kind in ("mnt", "net", "pid", "uts", "ipc"):
+        try:
+            yield str(Path(f"/proc/{pid}/ns/{kind}").readlink())
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        except PermissionError:
+            return  # some sandboxes guard their first process even from root
