@@ -2,7 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help demo down test lint unit e2e images kind-load lock
 
-PYTHON := .venv/bin/python
+# The name of the demo's cluster: another one runs beside it.
+NAME ?= demo
+VENV_PYTHON := .venv/bin/python
 BOOTSTRAP := tests/cluster/bootstrap
 
 help: ## this list
@@ -10,16 +12,16 @@ help: ## this list
 
 demo: ## a cluster with simulated GPUs, Prometheus and three sample jobs (root, Debian)
 	@$(BOOTSTRAP) cluster
-	@$(PYTHON) -m tests.cluster demo
+	@$(VENV_PYTHON) -m tests.cluster demo --name=$(NAME)
 
 down: ## take the demo away
 	@$(BOOTSTRAP) cluster
-	@$(PYTHON) -m tests.cluster down
+	@$(VENV_PYTHON) -m tests.cluster down --name=$(NAME)
 
 test: ## every check and test, end to end ones on a cluster of their own (root, Debian)
 	@$(BOOTSTRAP) cluster
 	@$(MAKE) --no-print-directory lint
-	@$(PYTHON) -m pytest tests
+	@$(VENV_PYTHON) -m pytest tests
 
 lint: ## format, lint, types, layers
 	@$(BOOTSTRAP) python
@@ -30,22 +32,22 @@ lint: ## format, lint, types, layers
 
 unit: ## the tests that need no cluster and no root
 	@$(BOOTSTRAP) python
-	@$(PYTHON) -m pytest tests/unit
+	@$(VENV_PYTHON) -m pytest tests/unit
 
 # Only a KUBECONFIG given here counts: the tests never touch a cluster that merely stands in the
 # environment.
 e2e: ## the end to end tests; with KUBECONFIG=... on a cluster that exists
 ifeq ($(origin KUBECONFIG),command line)
 	@$(BOOTSTRAP) python
-	@CEPHEID_E2E_KUBECONFIG=$(abspath $(KUBECONFIG)) $(PYTHON) -m pytest tests/e2e
+	@CEPHEID_E2E_KUBECONFIG=$(abspath $(KUBECONFIG)) $(VENV_PYTHON) -m pytest tests/e2e
 else
 	@$(BOOTSTRAP) cluster
-	@$(PYTHON) -m pytest tests/e2e
+	@$(VENV_PYTHON) -m pytest tests/e2e
 endif
 
 images: ## all images as one OCI archive; prints its path (root, Debian)
 	@$(BOOTSTRAP) cluster
-	@$(PYTHON) -m tests.cluster images
+	@$(VENV_PYTHON) -m tests.cluster images
 
 kind-load: ## build the images and load them into kind's cluster (root, Debian)
 	kind load image-archive "$$($(MAKE) --silent images)"

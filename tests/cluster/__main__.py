@@ -7,13 +7,14 @@ from pathlib import Path
 from tests.cluster import demo, layout, lifecycle
 from tests.cluster.images import image_archive
 from tests.cluster.progress import ClusterError
+from tests.simgpu.errors import SimgpuError
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options) or 0)
-    except ClusterError as problem:
+    except (ClusterError, SimgpuError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
 
@@ -52,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     archive = commands.add_parser("images", help="build all images and print their archive's path")
     archive.set_defaults(command=_images)
 
-    for command in (up, down, logs):
+    for command in (up, down, logs, with_jobs):
         command.add_argument("--name", default=layout.DEFAULT_NAME, help="default: %(default)s")
     return parser
 
@@ -60,16 +61,15 @@ def _parser() -> argparse.ArgumentParser:
 def _up(options: argparse.Namespace) -> None:
     nodes = dict(layout.DEFAULT_NODES)
     if options.node:
-        pairs = [text.partition("=") for text in options.node]
-        nodes = {name: Path(path) for name, _, path in pairs}
+        nodes = {name: Path(path) for name, _, path in (n.partition("=") for n in options.node)}
     cluster = lifecycle.up(layout.Cluster.of(options.name, nodes, options.kwok_nodes))
     print(f"API server   {cluster.api_url}")
     print(f"Prometheus   {cluster.prometheus_url}")
     print(f"kubeconfig   {cluster.kubeconfig}")
 
 
-def _demo(_: argparse.Namespace) -> None:
-    print(demo.demo())
+def _demo(options: argparse.Namespace) -> None:
+    print(demo.demo(options.name))
 
 
 def _images(_: argparse.Namespace) -> None:

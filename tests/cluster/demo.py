@@ -1,10 +1,7 @@
 """What `make demo` shows: a cluster, three sample jobs, and what to type next."""
 
-from pathlib import Path
-
 from tests import REPOSITORY
 from tests.cluster import lifecycle
-from tests.cluster.binaries import binaries
 from tests.cluster.layout import DEFAULT_NAME, DEFAULT_NODES, Cluster
 from tests.cluster.progress import step
 
@@ -12,8 +9,9 @@ SAMPLES = REPOSITORY / "tests/samples"
 UTILISATION = "DCGM_FI_DEV_GPU_UTIL"
 
 
-def demo() -> str:
-    cluster = lifecycle.up(Cluster.of(DEFAULT_NAME, DEFAULT_NODES))
+def demo(name: str) -> str:
+    """Brings it all up and returns what a person wants to know then."""
+    cluster = lifecycle.up(Cluster.of(name, DEFAULT_NODES))
     kubectl = lifecycle.kubectl(cluster)
     with step("starting the sample jobs"):
         kubectl("apply", "--server-side", f"--filename={SAMPLES / 'namespace.yaml'}")
@@ -23,10 +21,11 @@ def demo() -> str:
             "the sample jobs' pods run",
             lambda: [p["status"]["phase"] for p in there.items("pods")] == ["Running"] * 5,
         )
-    return _what_next(cluster, binaries() / "bin")
+    return _what_next(cluster)
 
 
-def _what_next(cluster: Cluster, programs: Path) -> str:
+def _what_next(cluster: Cluster) -> str:
+    name = "" if cluster.name == DEFAULT_NAME else f" NAME={cluster.name}"
     return f"""
 {len(cluster.nodes)} nodes are up with simulated GPUs and three jobs in the namespace demo.
 
@@ -36,9 +35,9 @@ def _what_next(cluster: Cluster, programs: Path) -> str:
 
 Type next:
 
-  export KUBECONFIG={cluster.kubeconfig} PATH={programs}:$PATH
+  export KUBECONFIG={cluster.kubeconfig} PATH={cluster.programs}:$PATH
   kubectl get nodes --label-columns=nvidia.com/gpu.product,nvidia.com/gpu.count
   kubectl get mpijobs,pods --namespace=demo --output=wide
   curl --silent '{cluster.prometheus_url}/api/v1/query?query={UTILISATION}'
-  make down
+  make down{name}
 """

@@ -64,6 +64,17 @@ class Node:
         return parse_inventory(self.hardware, self.name).node_labels()
 
 
+def _read_inventory(path: Path) -> dict[str, Any]:
+    try:
+        hardware: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as problem:
+        raise ClusterError(
+            f"cannot read the inventory {path}: {problem}",
+            hint=f"JSON files to start from are in {INVENTORIES}",
+        ) from problem
+    return hardware
+
+
 def check_name(what: str, name: str) -> None:
     """Names become folders, cgroups and host names."""
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,18}[a-z0-9]", name):
@@ -91,7 +102,7 @@ class Cluster:
     @classmethod
     def of(cls, name: str, inventories: dict[str, Path], kwok_nodes: int = 0) -> Self:
         nodes = tuple(
-            Node(index, node, json.loads(path.read_text()))
+            Node(index, node, _read_inventory(path))
             for index, (node, path) in enumerate(inventories.items())
         )
         return cls(name, nodes, kwok_nodes)
@@ -103,6 +114,11 @@ class Cluster:
     @property
     def kubeconfig(self) -> Path:
         return self.directory / "kubeconfig"
+
+    @property
+    def programs(self) -> Path:
+        """A path for people that stays the same: a link to the binaries, kubectl among them."""
+        return self.directory / "bin"
 
     @property
     def pki(self) -> Path:

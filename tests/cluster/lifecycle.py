@@ -70,6 +70,7 @@ def _start(cluster: Cluster, programs: Path, rootfs: Path, images: Path) -> Clus
         cluster = cluster.on_network(network.free_index())
         cluster.directory.mkdir(parents=True)
         cluster.save()
+        cluster.programs.symlink_to(programs)
         authority = Authority(cluster.pki)
         services = control_plane.prepare(cluster, authority)
         if cluster.kwok_nodes:

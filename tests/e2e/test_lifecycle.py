@@ -15,7 +15,6 @@ from tests import REPOSITORY
 from tests.cluster import lifecycle
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import DEFAULT_NODES, INVENTORIES, Cluster, state_directory
-from tests.cluster.progress import ClusterError
 from tests.e2e.conftest import NAME
 from tests.e2e.traces import Traces
 from tests.e2e.workloads import pod, pod_spec
@@ -233,12 +232,6 @@ def test_down_without_a_cluster_is_fine_and_logs_say_what_to_do() -> None:
     missing = command_line("logs", "--name=never-was")
     assert missing.returncode == 1
     assert "hint: python -m tests.cluster up --name never-was" in missing.stderr
-
-
-@pytest.mark.parametrize("name", ["", "A", "../x", "x" * 21, "-a"])
-def test_a_name_that_could_not_be_a_folder_is_refused(name: str) -> None:
-    with pytest.raises(ClusterError, match="is not usable"):
-        Cluster.of(name, {"gpu-a": Path(INVENTORIES / "a100x4.json")})
 
 
 def test_down_leaves_nothing_behind_and_touches_nothing_else(
