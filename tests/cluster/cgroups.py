@@ -13,7 +13,6 @@ from pathlib import Path
 from tests.cluster.progress import ClusterError
 
 MOUNTS = Path("/sys/fs/cgroup")
-UNIFIED_CONTROLLERS = ("cpu", "cpuset", "io", "memory", "pids")
 
 
 def unified() -> bool:
@@ -50,8 +49,7 @@ def make(group: str) -> None:
 def _pass_on_controllers(parent: Path) -> None:
     """With cgroup v2 a child has the controllers that its parent passes on."""
     has = (parent / "cgroup.controllers").read_text().split()
-    wanted = [f"+{name}" for name in UNIFIED_CONTROLLERS if name in has]
-    (parent / "cgroup.subtree_control").write_text(" ".join(wanted))
+    (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in has))
 
 
 def _inherit_cpuset(parent: Path, directory: Path) -> None:

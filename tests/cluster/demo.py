@@ -3,7 +3,7 @@
 from tests import REPOSITORY
 from tests.cluster import lifecycle
 from tests.cluster.layout import DEFAULT_NAME, DEFAULT_NODES, Cluster
-from tests.cluster.progress import step
+from tests.cluster.progress import step, wait_for
 
 SAMPLES = REPOSITORY / "tests/samples"
 UTILISATION = "DCGM_FI_DEV_GPU_UTIL"
@@ -17,7 +17,7 @@ def demo(name: str) -> str:
         kubectl("apply", "--server-side", f"--filename={SAMPLES / 'namespace.yaml'}")
         kubectl("apply", "--server-side", f"--filename={SAMPLES}")
         there = kubectl.within("demo")
-        there.wait_for(
+        wait_for(
             "the sample jobs' pods run",
             lambda: [p["status"]["phase"] for p in there.items("pods")] == ["Running"] * 5,
         )

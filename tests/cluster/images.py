@@ -8,6 +8,8 @@ import json
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,12 +29,13 @@ ACCEPT_LOCAL = {"default": [{"type": "insecureAcceptAnything"}]}  # nothing is e
 
 @dataclass(frozen=True)
 class Image:
-    """An image, and the files that its Dockerfile copies: from bin/ of the binaries, and ours."""
+    """An image, and the files that its Dockerfile copies."""
 
     name: str
     dockerfile: Path
-    from_binaries: tuple[str, ...] = ()
-    ours: tuple[Path, ...] = ()
+    from_binaries: tuple[str, ...] = ()  # what is built from Go
+    ours: tuple[Path, ...] = ()  # what stands in the repository
+    made: Callable[[], Path] | None = None  # a folder that has to be made first
 
     @property
     def reference(self) -> str:
@@ -51,7 +54,12 @@ IMAGES = (
         ("kubectl",),
         (DOCKERFILES / "kubectl-delivery",),
     ),
-    Image("prometheus", DOCKERFILES / "prometheus.Dockerfile", ("prometheus",)),
+    Image(
+        "prometheus",
+        DOCKERFILES / "prometheus.Dockerfile",
+        from_binaries=("prometheus",),
+        made=prometheus_ui,
+    ),
     Image("simgpu", SIMGPU / "Dockerfile", ours=(SIMGPU,)),
     Image("workload", SIMGPU / "Dockerfile.workload", ours=(SIMGPU,)),
 )
@@ -65,36 +73,27 @@ def image_archive() -> Path:
 
 
 def _build(target: Path) -> None:
-    built, base, pages = binaries(), base_archive(), prometheus_ui()
+    programs, base = binaries() / "bin", base_archive()
     with tempfile.TemporaryDirectory(prefix="cepheid-images-") as scratch:
-        directory = Path(scratch)
-        policy = directory / "policy.json"
-        policy.write_text(json.dumps(ACCEPT_LOCAL))
-        layout = directory / "layout"
-        with step("building the base image"):
-            context = directory / "base"
-            context.mkdir()
+        buildah = Buildah(Path(scratch))
+        with step("building the base image"), buildah.context() as context:
             shutil.copy(base, context / "rootfs.tar")
-            _buildah(directory, "build", DOCKERFILES / "base.Dockerfile", BASE, context)
-            shutil.rmtree(context)
+            buildah.build(DOCKERFILES / "base.Dockerfile", BASE, context)
         for image in IMAGES:
-            with step(f"building the {image.name} image"):
-                context = directory / image.name
-                context.mkdir()
-                for name in image.from_binaries:
-                    shutil.copy(built / "bin" / name, context)
-                for path in image.ours:
+            made = [image.made()] if image.made else []
+            with step(f"building the {image.name} image"), buildah.context() as context:
+                for path in (
+                    *(programs / name for name in image.from_binaries),
+                    *image.ours,
+                    *made,
+                ):
                     _copy(path, context)
-                if image.name == "prometheus":
-                    _copy(pages, context)
-                _buildah(directory, "build", image.dockerfile, image.reference, context)
-                _buildah(directory, "push", image.reference, f"oci:{layout}:{image.reference}")
-                shutil.rmtree(context)
-        _name_for_containerd(layout / "index.json")
+                buildah.build(image.dockerfile, image.reference, context)
+                buildah.export(image.reference)
+        _name_for_containerd(buildah.layout / "index.json")
         with tarfile.open(target, "w") as archive:
-            archive.add(layout, arcname="")
-        # What no image uses any more, for instance the layers of the code before this change.
-        run([*_store(directory), "rmi", "--prune"])
+            archive.add(buildah.layout, arcname="")
+        buildah.prune()
 
 
 def _copy(path: Path, context: Path) -> None:
@@ -105,23 +104,40 @@ def _copy(path: Path, context: Path) -> None:
         shutil.copy(path, context)
 
 
-def _store(scratch: Path) -> list[str]:
-    """buildah with its layers in our cache and not in those of the machine's user."""
-    layers = cache_directory() / "buildah"
-    return ["buildah", f"--root={layers}", f"--runroot={scratch}/run", "--storage-driver=overlay"]
+class Buildah:
+    """buildah with its layers in our cache, and not among those of the machine's user."""
 
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self.layout = scratch / "layout"  # OCI's, to which all images are exported
+        policy = scratch / "policy.json"
+        policy.write_text(json.dumps(ACCEPT_LOCAL))
+        self._policy = f"--signature-policy={policy}"
 
-def _buildah(scratch: Path, verb: str, *arguments: Path | str) -> None:
-    policy = f"--signature-policy={scratch}/policy.json"
-    if verb == "push":
-        # Uncompressed: every node would only have to unpack them again.
-        run([*_store(scratch), "push", policy, "--disable-compression", *arguments])
-        return
-    dockerfile, reference, context = arguments
-    run(
-        [*_store(scratch), "build", policy, "--isolation=chroot", "--pull-never", "--layers"]
-        + [f"--build-arg=BASE={BASE}", f"--file={dockerfile}", f"--tag={reference}", str(context)]
-    )
+    @contextmanager
+    def context(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(dir=self._scratch) as directory:
+            yield Path(directory)
+
+    def build(self, dockerfile: Path, reference: str, context: Path) -> None:
+        how = ["--isolation=chroot", "--pull-never", "--layers", f"--build-arg=BASE={BASE}"]
+        self._run(
+            "build", self._policy, *how, f"--file={dockerfile}", f"--tag={reference}", context
+        )
+
+    def export(self, reference: str) -> None:
+        # Uncompressed: every node would only have to unpack it again.
+        target = f"oci:{self.layout}:{reference}"
+        self._run("push", self._policy, "--disable-compression", reference, target)
+
+    def prune(self) -> None:
+        """Forgets layers that no image uses any more, as those of the code before a change."""
+        self._run("rmi", "--prune")
+
+    def _run(self, *arguments: str | Path) -> None:
+        layers, run_root = cache_directory() / "buildah", self._scratch / "run"
+        store = [f"--root={layers}", f"--runroot={run_root}", "--storage-driver=overlay"]
+        run(["buildah", *store, *arguments])
 
 
 def _name_for_containerd(index: Path) -> None:

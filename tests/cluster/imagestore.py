@@ -7,7 +7,6 @@ their own. The few databases are copied.
 
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from tests.cluster import cgroups
@@ -21,21 +20,24 @@ BUILDER = "image-builder"
 
 def image_store(archive: Path, rootfs: Path, programs: Path) -> Path:
     def make(target: Path) -> None:
-        with (
-            step("unpacking the images"),
-            tempfile.TemporaryDirectory(dir=target.parent) as scratch,
-        ):
-            machine = Machine("containerd", BUILDER, Path(scratch))
-            cgroups.remove(cgroups.group_of(BUILDER))  # of one that was killed
+        machine = Machine("containerd", BUILDER, target.with_name("builder"))
+        _clear(machine)  # of one that was killed
+        with step("unpacking the images"):
             try:
                 machine.boot(rootfs, programs, {"containerd": Service(["containerd"])})
                 _import(machine, archive)
                 machine.stop("containerd")
-            finally:
                 cgroups.remove(cgroups.group_of(BUILDER))
-            (machine.directory / "var/lib/containerd").rename(target)
+                (machine.directory / "var/lib/containerd").rename(target)
+            finally:
+                _clear(machine)
 
     return cached("image-store", [archive.name, rootfs.name, fingerprint([Path(__file__)])], make)
+
+
+def _clear(machine: Machine) -> None:
+    cgroups.remove(cgroups.group_of(machine.cluster))
+    shutil.rmtree(machine.directory, ignore_errors=True)
 
 
 def _import(machine: Machine, archive: Path) -> None:

@@ -3,8 +3,7 @@
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,23 +54,3 @@ class Kubectl:
     def apply(self, *manifests: Manifest) -> None:
         text = yaml.safe_dump_all(manifests, sort_keys=False)
         self("apply", "--server-side", "--filename=-", stdin=text)
-
-    def wait_for(
-        self,
-        what: str,
-        condition: Callable[[], Any],
-        timeout_seconds: float = 120,
-        every_seconds: float = 0.5,
-    ) -> Any:
-        """Waits until `condition()` is truthy and returns it; ClusterError counts as not yet."""
-        deadline = time.monotonic() + timeout_seconds
-        last: object = None
-        while time.monotonic() < deadline:
-            try:
-                last = condition()
-                if last:
-                    return last
-            except ClusterError as problem:
-                last = problem
-            time.sleep(every_seconds)
-        raise ClusterError(f"{what}: not after {timeout_seconds:.0f} s; last seen: {last!r}")

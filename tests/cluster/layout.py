@@ -166,16 +166,15 @@ class Cluster:
         return replace(self, network_index=index)
 
     def save(self) -> None:
-        (self.directory / "cluster.json").write_text(
-            json.dumps(
-                {
-                    "nodes": {node.name: node.hardware for node in self.nodes},
-                    "kwok_nodes": self.kwok_nodes,
-                    "network_index": self.network_index,
-                },
-                indent=2,
-            )
-        )
+        saved = {
+            "nodes": {node.name: node.hardware for node in self.nodes},
+            "kwok_nodes": self.kwok_nodes,
+            "network_index": self.network_index,
+        }
+        # In one step: `down` must be able to read it whenever `up` was killed.
+        new = self.directory / "cluster.json.new"
+        new.write_text(json.dumps(saved, indent=2))
+        new.rename(self.directory / "cluster.json")
 
     @classmethod
     def load(cls, name: str) -> Self:

@@ -21,7 +21,7 @@ from tests.cluster.layout import (
     state_directory,
 )
 from tests.cluster.pki import Authority
-from tests.cluster.progress import ClusterError, run, say
+from tests.cluster.progress import ClusterError, run, say, wait_for
 from tests.cluster.rootfs import node_rootfs
 
 READY = "ready"  # the file that says that `up` came to its end
@@ -87,7 +87,7 @@ def _start(cluster: Cluster, programs: Path, rootfs: Path, images: Path) -> Clus
     control_plane.start_controllers(cluster)
     node.join(cluster)
     ask = kubectl(cluster)
-    ask.wait_for("all nodes joined", lambda: len(ask.items("nodes")) == len(cluster.nodes))
+    wait_for("all nodes joined", lambda: len(ask.items("nodes")) == len(cluster.nodes))
     ask("wait", "--for=condition=Ready", "node", "--all", "--timeout=120s")
     say("nodes are ready")
     return cluster

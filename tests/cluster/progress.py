@@ -4,9 +4,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 STARTED = time.monotonic()
 SAY_AGAIN_SECONDS = 20  # a step that is silent for longer looks hung
@@ -76,3 +79,24 @@ def run(
             f"ended with {result.returncode}{where}:\n  " + "\n  ".join(said)
         )
     return result.stdout
+
+
+def wait_for(
+    what: str,
+    condition: Callable[[], T | None],
+    timeout_seconds: float = 120,
+    every_seconds: float = 0.5,
+) -> T:
+    """Waits until `condition()` is truthy and returns it; a ClusterError means: not yet."""
+    deadline = time.monotonic() + timeout_seconds
+    last: object = None
+    while time.monotonic() < deadline:
+        try:
+            found = condition()
+            if found:
+                return found
+            last = found
+        except ClusterError as problem:
+            last = problem
+        time.sleep(every_seconds)
+    raise ClusterError(f"{what}: not after {timeout_seconds:.0f} s; last seen: {last!r}")

@@ -7,6 +7,7 @@ import pytest
 
 from tests import REPOSITORY
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.progress import wait_for
 from tests.e2e.prometheus import Prometheus
 from tests.e2e.workloads import A100, T4, pod, pod_spec
 
@@ -46,7 +47,7 @@ def test_a_pod_that_asks_for_two_gpus_gets_two_and_prometheus_knows_whose_they_a
         found = prometheus.query(f"DCGM_FI_DEV_GPU_UTIL{{{own}}} > 0")
         return {sample.labels["UUID"]: sample.labels["node"] for sample in found}
 
-    namespace.wait_for(
+    wait_for(
         "both GPUs show up, busy, under the pod's own labels",
         lambda: set(busy_nodes()) == uuids,
         SEEN_SECONDS,
@@ -54,7 +55,7 @@ def test_a_pod_that_asks_for_two_gpus_gets_two_and_prometheus_knows_whose_they_a
     )
     (memory,) = {s.value for s in prometheus.query(f"DCGM_FI_DEV_FB_USED{{{own}}}")}
     assert memory == pytest.approx(5000, rel=0.01)
-    cpu = namespace.wait_for(
+    cpu = wait_for(
         "cAdvisor's series of the same container",
         lambda: prometheus.query(f"container_cpu_usage_seconds_total{{{own}}}"),
         SEEN_SECONDS,
@@ -74,7 +75,7 @@ def test_a_fifth_gpu_on_a_full_node_stays_pending(namespace: Kubectl) -> None:
         conditions = namespace.get("pod", "fifth")["status"].get("conditions", [])
         return next((c["message"] for c in conditions if c["reason"] == "Unschedulable"), None)
 
-    assert "Insufficient nvidia.com/gpu" in namespace.wait_for("the scheduler's refusal", refusal)
+    assert "Insufficient nvidia.com/gpu" in wait_for("the scheduler's refusal", refusal)
     assert namespace.get("pod", "fifth")["status"]["phase"] == "Pending"
 
     namespace("delete", "pod", "four")
@@ -87,7 +88,7 @@ def test_prometheus_has_every_default_counter_of_dcgm_exporter(
     with COUNTERS.open() as table:
         expected = {name for name, _, _ in csv.reader(table)}
     node = node_with(kubectl, A100)
-    seen = kubectl.wait_for(
+    seen = wait_for(
         "series of the A100 node",
         lambda: {
             s.labels["__name__"]
@@ -99,12 +100,12 @@ def test_prometheus_has_every_default_counter_of_dcgm_exporter(
 
 
 def test_the_energy_counter_of_a_gpu_at_rest_is_its_power_over_time(
-    kubectl: Kubectl, prometheus: Prometheus
+    prometheus: Prometheus,
 ) -> None:
     """That it is exact is the unit tests' part: here a scrape is up to 5 s behind the exporter."""
     power = "DCGM_FI_DEV_POWER_USAGE[2m]"
     at_rest = f"changes({power}) == 0 and count_over_time({power}) >= 5"
-    resting = kubectl.wait_for("a GPU at rest", lambda: prometheus.query(at_rest), 150, 3)
+    resting = wait_for("a GPU at rest", lambda: prometheus.query(at_rest), 150, 3)
     uuids = "|".join(sample.labels["UUID"] for sample in resting)
     watts = {s.labels["UUID"]: s.value for s in prometheus.query("DCGM_FI_DEV_POWER_USAGE")}
     energy = f'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{UUID=~"{uuids}"}}[2m]'
@@ -135,7 +136,7 @@ def fault(kubectl: Kubectl) -> Iterator[Fault]:
 
     yield inject
     inject("clear")
-    kubectl.wait_for("all GPUs are back", lambda: allocatable(kubectl, node) == 4)
+    wait_for("all GPUs are back", lambda: allocatable(kubectl, node) == 4)
 
 
 def allocatable(kubectl: Kubectl, node: str) -> int:
@@ -152,14 +153,14 @@ def test_a_lost_gpu_leaves_the_node_and_the_metrics_and_comes_back(
         return sorted(s.labels["gpu"] for s in prometheus.query(series))
 
     def wait_for_indices(*expected: str) -> None:
-        kubectl.wait_for(f"GPUs {expected}", lambda: indices() == list(expected), SEEN_SECONDS)
+        wait_for(f"GPUs {expected}", lambda: indices() == list(expected), SEEN_SECONDS)
 
     wait_for_indices("0", "1", "2", "3")
     fault("lose", "3")
-    kubectl.wait_for("the kubelet counts three", lambda: allocatable(kubectl, node) == 3)
+    wait_for("the kubelet counts three", lambda: allocatable(kubectl, node) == 3)
     wait_for_indices("0", "1", "2")
     fault("find", "3")
-    kubectl.wait_for("the kubelet counts four", lambda: allocatable(kubectl, node) == 4)
+    wait_for("the kubelet counts four", lambda: allocatable(kubectl, node) == 4)
     wait_for_indices("0", "1", "2", "3")
 
 
@@ -169,14 +170,14 @@ def test_an_xid_and_a_blank_value_look_as_on_a_real_exporter(
     fault("xid", "1", "79")
     fault("blank", "2", "DCGM_FI_DEV_POWER_USAGE", "--old")
     node = node_with(kubectl, T4)
-    (xid,) = kubectl.wait_for(
+    (xid,) = wait_for(
         "the XID",
         lambda: prometheus.query(f'DCGM_FI_DEV_XID_ERRORS{{Hostname="{node}", gpu="1"}} == 79'),
         SEEN_SECONDS,
     )
     assert xid.labels["err_code"] == "79"
     assert "fallen off the bus" in xid.labels["err_msg"]
-    kubectl.wait_for(
+    wait_for(
         "the blank of older exporters",
         lambda: prometheus.query(f'DCGM_FI_DEV_POWER_USAGE{{Hostname="{node}", gpu="2"}} > 9.2e18'),
         SEEN_SECONDS,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.progress import ClusterError
+from tests.cluster.progress import ClusterError, wait_for
 from tests.e2e.workloads import mpi_job, pod_spec
 
 TRAINING = ["--pattern=training", "--step-seconds=1", "--steps=3", "--memory-mib=1000"]
@@ -17,7 +17,7 @@ def conditions(namespace: Kubectl, kind: str, name: str) -> dict[str, str]:
 
 
 def wait_for_success(namespace: Kubectl, kind: str, name: str) -> None:
-    namespace.wait_for(
+    wait_for(
         f"{kind} {name} succeeds",
         lambda: conditions(namespace, kind, name).get("Succeeded") == "True",
         timeout_seconds=180,

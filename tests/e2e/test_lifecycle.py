@@ -15,6 +15,7 @@ from tests import REPOSITORY
 from tests.cluster import lifecycle
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import DEFAULT_NODES, INVENTORIES, Cluster, state_directory
+from tests.cluster.progress import wait_for
 from tests.e2e.conftest import NAME
 from tests.e2e.traces import Traces
 from tests.e2e.workloads import pod, pod_spec
@@ -186,7 +187,7 @@ def test_a_mig_slice_is_counted_given_and_measured_as_one(side_kubectl: Kubectl)
     def lines() -> list[str]:
         return [line for line in scrape(side_kubectl, "mig").splitlines() if 'pod="sliced"' in line]
 
-    side_kubectl.wait_for("the slice is busy", lambda: any("ENGINE_ACTIVE" in x for x in lines()))
+    wait_for("the slice is busy", lambda: any("ENGINE_ACTIVE" in x for x in lines()))
     assert all('GPU_I_PROFILE="1g.10gb"' in line for line in lines())
     assert not any(line.startswith("DCGM_FI_DEV_GPU_UTIL") for line in lines())
 
@@ -205,7 +206,7 @@ def test_four_pods_share_a_time_sliced_gpu(side_kubectl: Kubectl) -> None:
         return [x for x in text.splitlines() if x.startswith("DCGM_FI_DEV_FB_USED{")]
 
     # The memory of all four under the name of one: the trap that a reader must know of.
-    side_kubectl.wait_for("the sum", lambda: [x.split()[-1] for x in used()] == ["4000"], 60)
+    wait_for("the sum", lambda: [x.split()[-1] for x in used()] == ["4000"], 60)
     assert sum(f'pod="{name}"' in used()[0] for name in names) == 1
 
 
@@ -215,11 +216,11 @@ def test_a_kubelet_that_crashes_is_started_again_and_its_gpus_stay(
     machine = side.machine("shared")
     first = machine.services()["kubelet"]
     machine.kill("kubelet")
-    side_kubectl.wait_for(
+    wait_for(
         "another kubelet",
         lambda: machine.services()["kubelet"].split(", ")[1] != first.split(", ")[1],
     )
-    side_kubectl.wait_for(
+    wait_for(
         "the plugin registered again",
         lambda: (
             side_kubectl.get("node", "shared")["status"]["allocatable"]["nvidia.com/gpu"] == "4"

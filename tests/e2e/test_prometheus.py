@@ -9,6 +9,7 @@ import yaml
 from tests import REPOSITORY
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import Cluster
+from tests.cluster.progress import wait_for
 from tests.e2e.prometheus import Prometheus
 from tests.e2e.workloads import pod, pod_spec
 
@@ -27,7 +28,7 @@ def test_every_target_is_up(kubectl: Kubectl, prometheus: Prometheus) -> None:
         found = {(t["labels"]["job"], t["labels"].get("node", "")): t for t in active}
         return {key: t["health"] for key, t in found.items() if key[1]}
 
-    kubectl.wait_for("all targets up", lambda: targets() == dict.fromkeys(expected, "up"))
+    wait_for("all targets up", lambda: targets() == dict.fromkeys(expected, "up"))
 
 
 def test_the_server_is_of_the_version_that_the_manifest_pins(prometheus: Prometheus) -> None:
@@ -61,7 +62,7 @@ def test_a_pod_that_computes_and_writes_has_every_series_of_cadvisor_that_is_kep
         found = prometheus.query(f"{{{own}}}") + prometheus.query('{__name__=~"machine_.*"}')
         return cadvisor_names() - {sample.labels["__name__"] for sample in found}
 
-    namespace.wait_for("every series", lambda: not missing() or None, 90, every_seconds=3)
+    wait_for("every series", lambda: not missing() or None, 90, every_seconds=3)
     written = f'container_fs_writes_bytes_total{{{own}, container="main"}} > 0'
     assert prometheus.query(written)
     kept = prometheus.query('count by (__name__) ({job="cadvisor", __name__!~"scrape_.*|up"})')
@@ -93,9 +94,9 @@ def test_its_account_may_read_metrics_and_nothing_else(
 
 
 @pytest.mark.machine
-def test_the_web_pages_answer_on_the_printed_address(cluster: Cluster, kubectl: Kubectl) -> None:
+def test_the_web_pages_answer_on_the_printed_address(cluster: Cluster) -> None:
     printed = Prometheus(cluster.prometheus_url.removeprefix("http://"))
-    status, page = kubectl.wait_for("the first page", lambda: printed.get("/query"))
+    status, page = printed.get("/query")
     assert status == 200
     assert "<title>Prometheus Time Series Collection" in page
     script = re.search(r'src="\.?(/assets/[^"]+\.js)"', page)
