@@ -21,6 +21,7 @@ down: ## take the demo away
 test: ## every check and test, end to end ones on a cluster of their own (root, Debian)
 	@$(BOOTSTRAP) cluster
 	@$(MAKE) --no-print-directory lint
+	@$(VENV_PYTHON) -m tests.cluster prepare
 	@$(VENV_PYTHON) -m pytest tests
 
 lint: ## format, lint, types, layers
@@ -30,8 +31,9 @@ lint: ## format, lint, types, layers
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-unit: ## the tests that need no cluster and no root
+unit: ## the tests that need no cluster and no root (the first time builds promtool)
 	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.cluster binaries
 	@$(VENV_PYTHON) -m pytest tests/unit
 
 # Only a KUBECONFIG given here counts: the tests never touch a cluster that merely stands in the
@@ -39,9 +41,11 @@ unit: ## the tests that need no cluster and no root
 e2e: ## the end to end tests; with KUBECONFIG=... on a cluster that exists
 ifeq ($(origin KUBECONFIG),command line)
 	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.cluster binaries
 	@CEPHEID_E2E_KUBECONFIG=$(abspath $(KUBECONFIG)) $(VENV_PYTHON) -m pytest tests/e2e
 else
 	@$(BOOTSTRAP) cluster
+	@$(VENV_PYTHON) -m tests.cluster prepare
 	@$(VENV_PYTHON) -m pytest tests/e2e
 endif
 
@@ -50,7 +54,7 @@ images: ## all images as one OCI archive; prints its path (root, Debian)
 	@$(VENV_PYTHON) -m tests.cluster images
 
 kind-load: ## build the images and load them into kind's cluster (root, Debian)
-	kind load image-archive "$$($(MAKE) --silent images)"
+	archive="$$($(MAKE) --silent images)" && kind load image-archive "$$archive"
 
 lock: ## write requirements.lock anew from pyproject.toml
 	@$(BOOTSTRAP) python

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.cluster import demo, layout, lifecycle
+from tests.cluster.binaries import binaries
 from tests.cluster.images import image_archive
 from tests.cluster.progress import ClusterError
 from tests.simgpu.errors import SimgpuError
@@ -50,8 +51,14 @@ def _parser() -> argparse.ArgumentParser:
     with_jobs = commands.add_parser("demo", help="up, and three sample jobs on it")
     with_jobs.set_defaults(command=_demo)
 
+    programs = commands.add_parser("binaries", help="build all binaries; print their folder")
+    programs.set_defaults(command=_binaries)
+
     archive = commands.add_parser("images", help="build all images and print their archive's path")
     archive.set_defaults(command=_images)
+
+    cache = commands.add_parser("prepare", help="make what the cache lacks; minutes the first time")
+    cache.set_defaults(command=_prepare)
 
     for command in (up, down, logs, with_jobs):
         command.add_argument("--name", default=layout.DEFAULT_NAME, help="default: %(default)s")
@@ -62,6 +69,8 @@ def _up(options: argparse.Namespace) -> None:
     nodes = dict(layout.DEFAULT_NODES)
     if options.node:
         nodes = {name: Path(path) for name, _, path in (n.partition("=") for n in options.node)}
+        if len(nodes) < len(options.node):
+            raise ClusterError(f"two nodes have the same name: {', '.join(options.node)}")
     cluster = lifecycle.up(layout.Cluster.of(options.name, nodes, options.kwok_nodes))
     print(f"API server   {cluster.api_url}")
     print(f"Prometheus   {cluster.prometheus_url}")
@@ -72,8 +81,16 @@ def _demo(options: argparse.Namespace) -> None:
     print(demo.demo(options.name))
 
 
+def _binaries(_: argparse.Namespace) -> None:
+    print(binaries())
+
+
 def _images(_: argparse.Namespace) -> None:
     print(image_archive())
+
+
+def _prepare(_: argparse.Namespace) -> None:
+    lifecycle.prepare()
 
 
 def _down(options: argparse.Namespace) -> None:

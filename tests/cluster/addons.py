@@ -19,33 +19,28 @@ KWOK_GPUS = 8
 
 
 def install_base(kubectl: Kubectl) -> None:
-    """What every cluster has of its own, and what ours therefore needs too: a name server."""
-    kubectl("apply", "--server-side", f"--filename={MANIFESTS / 'coredns.yaml'}")
+    """What a cluster has of its own, and what ours therefore needs too."""
+    for name in ("kubelet-access.yaml", "coredns.yaml"):
+        kubectl("apply", "--server-side", f"--filename={MANIFESTS / name}")
 
 
 def install(kubectl: Kubectl, share: Path) -> None:
     """Simulated GPUs, Prometheus and the training operator."""
-    for rendered in (
-        _kustomize(kubectl, REPOSITORY / "tests/simgpu/manifests"),
-        _kustomize(kubectl, MANIFESTS / "prometheus"),
-        training_operator(_kustomize(kubectl, share / "training-operator/overlays/standalone")),
-    ):
-        kubectl.apply(
-            *sorted(
-                rendered, key=lambda m: m["kind"] not in ("Namespace", "CustomResourceDefinition")
-            )
-        )
+    manifests = [
+        *_kustomize(kubectl, REPOSITORY / "tests/simgpu/manifests"),
+        *_kustomize(kubectl, MANIFESTS / "prometheus"),
+        *training_operator(_kustomize(kubectl, share / "training-operator/overlays/standalone")),
+    ]
+    first = [m for m in manifests if m["kind"] in ("Namespace", "CustomResourceDefinition")]
+    kubectl.apply(*first)
+    kubectl.apply(*(manifest for manifest in manifests if manifest not in first))
+    limit = f"--timeout={ROLLOUT_SECONDS}s"
     with step("waiting for the add-ons"):
-        for workload in kubectl.items("deployments,daemonsets", "--all-namespaces"):
-            name = f"{workload['kind'].lower()}/{workload['metadata']['name']}"
-            there = kubectl.within(workload["metadata"]["namespace"])
-            there(
-                "rollout",
-                "status",
-                name,
-                f"--timeout={ROLLOUT_SECONDS}s",
-                timeout=ROLLOUT_SECONDS + 10,
-            )
+        for workload in manifests:
+            if workload["kind"] in ("Deployment", "DaemonSet"):
+                there = kubectl.within(workload["metadata"]["namespace"])
+                name = f"{workload['kind']}/{workload['metadata']['name']}"
+                there("rollout", "status", name, limit, timeout_seconds=ROLLOUT_SECONDS + 10)
 
 
 def _kustomize(kubectl: Kubectl, directory: Path) -> list[dict[str, Any]]:

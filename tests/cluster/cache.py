@@ -2,11 +2,12 @@
 
 import fcntl
 import hashlib
+import inspect
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tests.cluster.layout import cache_directory
+from tests.cluster.layout import cache_directory, in_use
 from tests.cluster.progress import say
 
 KEPT = 2  # of each kind: the one in use, and the one before for who switches branches
@@ -30,17 +31,17 @@ def fingerprint(inputs: Iterable[Path | str]) -> str:
 def cached(kind: str, inputs: Iterable[Path | str], make: Callable[[Path], None]) -> Path:
     """The result for these inputs: from the cache, or made by `make(path)` into it.
 
-    A result appears under its name only when it is whole, and two processes never make the
-    same one at once.
+    The code that makes it is an input too. A result appears under its name only when it is whole,
+    and two processes never make the same one at once.
     """
     directory = cache_directory() / kind
     directory.mkdir(parents=True, exist_ok=True)
-    result = directory / fingerprint(inputs)
+    result = directory / fingerprint([Path(inspect.getfile(make)), *inputs])
     with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not result.exists():
             partial = directory / "partial"
-            _discard(partial)
+            discard(partial)
             make(partial)
             partial.rename(result)
             _forget_old(directory, result)
@@ -49,13 +50,14 @@ def cached(kind: str, inputs: Iterable[Path | str], make: Callable[[Path], None]
 
 
 def _forget_old(directory: Path, newest: Path) -> None:
-    others = [p for p in directory.iterdir() if p != newest and p.name != "lock"]
+    others = [p for p in directory.iterdir() if p not in (newest, directory / "lock")]
+    others = [p for p in others if not in_use(p)]
     for path in sorted(others, key=lambda p: p.stat().st_mtime, reverse=True)[KEPT - 1 :]:
         say(f"forgetting {path}")
-        _discard(path)
+        discard(path)
 
 
-def _discard(path: Path) -> None:
+def discard(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

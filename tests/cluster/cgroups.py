@@ -4,6 +4,7 @@ Every process of a cluster is born in `/cepheid-<cluster>/...`. So `down` needs 
 to know what it may end: the members of these groups, and nothing else.
 """
 
+import errno
 import os
 import signal
 import time
@@ -49,7 +50,13 @@ def make(group: str) -> None:
 def _pass_on_controllers(parent: Path) -> None:
     """With cgroup v2 a child has the controllers that its parent passes on."""
     has = (parent / "cgroup.controllers").read_text().split()
-    (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in has))
+    try:
+        (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in has))
+    except OSError as problem:
+        raise ClusterError(
+            f"cgroup {parent} does not pass its controllers on: {problem}",
+            hint="inside a container it needs a cgroup namespace whose root has no processes",
+        ) from problem
 
 
 def _inherit_cpuset(parent: Path, directory: Path) -> None:
@@ -94,8 +101,10 @@ def members(group: str) -> set[int]:
     for directory in directories(group):
         try:
             pids.update(map(int, (directory / "cgroup.procs").read_text().split()))
-        except FileNotFoundError:
-            continue  # a container that ended meanwhile took its group along
+        except OSError as problem:
+            # A container that ended meanwhile took its group along, before or while we read.
+            if problem.errno not in (errno.ENOENT, errno.ENODEV):
+                raise
     return pids - {0}
 
 
@@ -105,10 +114,7 @@ def remove(group: str, timeout_seconds: float = 30) -> None:
     while True:
         pids = members(group)
         for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+            _kill_member(pid, group)
         if not pids and _removed(group):
             return
         if time.monotonic() > deadline:
@@ -117,6 +123,21 @@ def remove(group: str, timeout_seconds: float = 30) -> None:
                 hint="run `down` once more; a process in state D ends when its I/O does",
             )
         time.sleep(0.05)
+
+
+def _kill_member(pid: int, group: str) -> None:
+    """By a handle, so that a pid which meanwhile belongs to another process is not hit."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        if f"/{group}/" in Path(f"/proc/{pid}/cgroup").read_text():
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except (FileNotFoundError, ProcessLookupError):
+        return  # it ended by itself
+    finally:
+        os.close(handle)
 
 
 def _removed(group: str) -> bool:

@@ -5,7 +5,6 @@ import http.client
 import shutil
 import ssl
 import time
-from pathlib import Path
 
 from tests.cluster.layout import (
     API_PORT,
@@ -14,7 +13,7 @@ from tests.cluster.layout import (
     SERVICE_NETWORK,
     Cluster,
 )
-from tests.cluster.machine import Machine, Service
+from tests.cluster.machine import Service
 from tests.cluster.pki import Authority, service_account_keys
 from tests.cluster.progress import ClusterError
 
@@ -29,16 +28,17 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
     local = f"https://127.0.0.1:{API_PORT}"
     loopback = type(address)("127.0.0.1")
     server_names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
-    authority.issue("etcd", "etcd", addresses=[loopback])
-    authority.issue("apiserver-etcd-client", "kube-apiserver")
+    # An authority of its own: no kubelet's certificate opens the store.
+    etcd = Authority(authority.directory / "etcd")
+    etcd.issue("etcd", "etcd", addresses=[loopback])
+    etcd.issue("apiserver", "kube-apiserver")
     authority.issue(
         "apiserver",
         "kube-apiserver",
         addresses=[loopback, address, API_SERVICE_ADDRESS],
         names=[*server_names, "kubernetes.default.svc.cluster.local"],
     )
-    # The kubelets' webhook asks whether this user may; the built-in role says yes.
-    authority.issue("apiserver-kubelet-client", "kube-apiserver-kubelet-client", "system:masters")
+    authority.issue("apiserver-kubelet-client", "kube-apiserver-kubelet-client")
     for user in AFTER_API:
         pair = authority.issue(user, f"system:{user}")
         authority.kubeconfig(authority.directory / f"{user}.kubeconfig", local, pair)
@@ -46,7 +46,8 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
     authority.kubeconfig(cluster.kubeconfig, cluster.api_url, admin)
     authority.kubeconfig(authority.directory / "kwok.kubeconfig", local, admin)
     service_account_keys(authority.directory)
-    install(authority.directory, cluster.control_plane)
+    target = cluster.control_plane.directory / "etc/kubernetes"
+    shutil.copytree(authority.directory, target, dirs_exist_ok=True)
 
     services = {
         "etcd": Service(
@@ -58,13 +59,13 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
                 "--listen-peer-urls=https://127.0.0.1:2380",
                 "--initial-advertise-peer-urls=https://127.0.0.1:2380",
                 "--initial-cluster=default=https://127.0.0.1:2380",
-                f"--cert-file={FILES}/etcd.crt",
-                f"--key-file={FILES}/etcd.key",
-                f"--trusted-ca-file={FILES}/ca.crt",
+                f"--cert-file={FILES}/etcd/etcd.crt",
+                f"--key-file={FILES}/etcd/etcd.key",
+                f"--trusted-ca-file={FILES}/etcd/ca.crt",
                 "--client-cert-auth",
-                f"--peer-cert-file={FILES}/etcd.crt",
-                f"--peer-key-file={FILES}/etcd.key",
-                f"--peer-trusted-ca-file={FILES}/ca.crt",
+                f"--peer-cert-file={FILES}/etcd/etcd.crt",
+                f"--peer-key-file={FILES}/etcd/etcd.key",
+                f"--peer-trusted-ca-file={FILES}/etcd/ca.crt",
                 "--peer-client-cert-auth",
                 "--unsafe-no-fsync",  # nothing here outlives the machine's power
             ]
@@ -75,9 +76,9 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
                 f"--advertise-address={address}",
                 f"--secure-port={API_PORT}",
                 "--etcd-servers=https://127.0.0.1:2379",
-                f"--etcd-cafile={FILES}/ca.crt",
-                f"--etcd-certfile={FILES}/apiserver-etcd-client.crt",
-                f"--etcd-keyfile={FILES}/apiserver-etcd-client.key",
+                f"--etcd-cafile={FILES}/etcd/ca.crt",
+                f"--etcd-certfile={FILES}/etcd/apiserver.crt",
+                f"--etcd-keyfile={FILES}/etcd/apiserver.key",
                 f"--client-ca-file={FILES}/ca.crt",
                 f"--tls-cert-file={FILES}/apiserver.crt",
                 f"--tls-private-key-file={FILES}/apiserver.key",
@@ -135,14 +136,6 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
             wait_for_start=True,
         )
     return services
-
-
-def install(directory: Path, machine: Machine) -> None:
-    """Copies files into a machine's /etc/kubernetes, modes kept."""
-    target = machine.directory / "etc/kubernetes"
-    target.mkdir(parents=True, exist_ok=True)
-    for path in directory.iterdir():
-        shutil.copy2(path, target)
 
 
 def wait_until_ready(cluster: Cluster) -> None:

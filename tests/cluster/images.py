@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import REPOSITORY
-from tests.cluster.binaries import VERSIONS, binaries
+from tests.cluster.binaries import binaries
 from tests.cluster.cache import cached
 from tests.cluster.layout import cache_directory
 from tests.cluster.progress import run, step
 from tests.cluster.prometheus_ui import prometheus_ui
-from tests.cluster.rootfs import PINS, base_archive
+from tests.cluster.rootfs import base_archive
 
 DOCKERFILES = Path(__file__).with_name("images")
 SIMGPU = REPOSITORY / "tests/simgpu"
@@ -67,14 +67,14 @@ IMAGES = (
 
 def image_archive() -> Path:
     """A tar file with all images: cached, or built now."""
-    inputs = [VERSIONS, PINS, DOCKERFILES, Path(__file__)]
-    inputs += [path for image in IMAGES for path in (image.dockerfile, *image.ours)]
-    return cached("images", inputs, _build)
+    ours = [path for image in IMAGES for path in (image.dockerfile, *image.ours)]
+    made = [path.name for path in (binaries(), base_archive(), prometheus_ui())]
+    return cached("images", [DOCKERFILES, *ours, *made], _build)
 
 
 def _build(target: Path) -> None:
     programs, base = binaries() / "bin", base_archive()
-    with tempfile.TemporaryDirectory(prefix="cepheid-images-") as scratch:
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         buildah = Buildah(Path(scratch))
         with step("building the base image"), buildah.context() as context:
             shutil.copy(base, context / "rootfs.tar")
@@ -137,7 +137,8 @@ class Buildah:
     def _run(self, *arguments: str | Path) -> None:
         layers, run_root = cache_directory() / "buildah", self._scratch / "run"
         store = [f"--root={layers}", f"--runroot={run_root}", "--storage-driver=overlay"]
-        run(["buildah", *store, *arguments])
+        # In mounts of its own, which go with it when it is killed.
+        run(["unshare", "--mount", "buildah", *store, *arguments])
 
 
 def _name_for_containerd(index: Path) -> None:

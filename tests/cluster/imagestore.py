@@ -5,23 +5,26 @@ result as hard links: what is unpacked is only ever read, for containers write t
 their own. The few databases are copied.
 """
 
+import fcntl
 import shutil
 import subprocess
 from pathlib import Path
 
 from tests.cluster import cgroups
-from tests.cluster.cache import cached, fingerprint
-from tests.cluster.machine import Machine, Service
+from tests.cluster.cache import cached, discard
+from tests.cluster.layout import cache_directory
+from tests.cluster.machine import INIT, Machine, Service
 from tests.cluster.progress import ClusterError, run, step
 
+KIND = "image-store"
 DATABASES = "*/*.db"
-BUILDER = "image-builder"
+BUILDER = ".image-builder"  # no name that a cluster could have
 
 
 def image_store(archive: Path, rootfs: Path, programs: Path) -> Path:
     def make(target: Path) -> None:
         machine = Machine("containerd", BUILDER, target.with_name("builder"))
-        _clear(machine)  # of one that was killed
+        _clear(machine)  # what one that was killed has left
         with step("unpacking the images"):
             try:
                 machine.boot(rootfs, programs, {"containerd": Service(["containerd"])})
@@ -32,12 +35,25 @@ def image_store(archive: Path, rootfs: Path, programs: Path) -> Path:
             finally:
                 _clear(machine)
 
-    return cached("image-store", [archive.name, rootfs.name, fingerprint([Path(__file__)])], make)
+    return cached(KIND, [archive.name, rootfs.name, INIT], make)
 
 
 def _clear(machine: Machine) -> None:
     cgroups.remove(cgroups.group_of(machine.cluster))
-    shutil.rmtree(machine.directory, ignore_errors=True)
+    discard(machine.directory)
+
+
+def clear_orphan() -> None:
+    """Ends a builder whose caller was killed: nobody makes a store now, yet it runs."""
+    directory = cache_directory() / KIND
+    if not directory.exists():
+        return
+    with (directory / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return  # somebody does
+        _clear(Machine("containerd", BUILDER, directory / "builder"))
 
 
 def _import(machine: Machine, archive: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.progress import ClusterError
+from tests.cluster.progress import run
 
 Manifest = Mapping[str, Any]
 
@@ -22,24 +21,17 @@ class Kubectl:
     namespace: str | None = None  # of the kubeconfig, or of each manifest
 
     def __call__(
-        self, *arguments: str | Path, stdin: str | None = None, timeout: float = 180
+        self, *arguments: str | Path, stdin: str | None = None, timeout_seconds: float = 180
     ) -> str:
         """Runs kubectl and returns its stdout; raises with what it said on stderr."""
-        command = [str(self.program), *map(str, arguments)]
-        if self.namespace is not None:
-            command.insert(1, f"--namespace={self.namespace}")
-        result = subprocess.run(
-            command,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
+        within = [] if self.namespace is None else [f"--namespace={self.namespace}"]
+        return run(
+            [self.program, *within, *arguments],
+            shown=" ".join(["kubectl", *within, *map(str, arguments)]),
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
-            check=False,
+            stdin=stdin,
+            timeout_seconds=timeout_seconds,
         )
-        if result.returncode:
-            raise ClusterError(f"kubectl {' '.join(map(str, arguments))}: {result.stderr.strip()}")
-        return result.stdout
 
     def within(self, namespace: str) -> "Kubectl":
         return Kubectl(self.program, self.kubeconfig, namespace)

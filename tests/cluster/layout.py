@@ -1,9 +1,11 @@
 """Where a cluster's files, addresses and names are."""
 
+import hashlib
 import ipaddress
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +32,7 @@ DEFAULT_NAME = "demo"
 DEFAULT_NODES = {"gpu-a": INVENTORIES / "a100x4.json", "gpu-b": INVENTORIES / "t4x4.json"}
 CONTROL_PLANE = "control-plane"
 MOST_NODES = 50
+USES = "uses"
 
 
 def cache_directory() -> Path:
@@ -53,6 +56,8 @@ class Node:
 
     def __post_init__(self) -> None:
         check_name("node", self.name)
+        if self.name == CONTROL_PLANE:
+            raise ClusterError(f"{CONTROL_PLANE} is the name of another machine of each cluster")
         parse_inventory(self.hardware, self.name)
 
     @property
@@ -75,6 +80,11 @@ def _read_inventory(path: Path) -> dict[str, Any]:
     return hardware
 
 
+def interface_of(cluster: str) -> str:
+    """The host's end of the wire, by the cluster's name alone, so that `down` can find it."""
+    return f"cepheid-{hashlib.sha256(cluster.encode()).hexdigest()[:6]}"
+
+
 def check_name(what: str, name: str) -> None:
     """Names become folders, cgroups and host names."""
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,18}[a-z0-9]", name):
@@ -93,14 +103,12 @@ class Cluster:
 
     def __post_init__(self) -> None:
         check_name("cluster", self.name)
-        names = [node.name for node in self.nodes]
-        if not 1 <= len(names) <= MOST_NODES or len(set(names)) < len(names):
-            raise ClusterError(
-                f"a cluster has 1 to {MOST_NODES} nodes, each with its own name: {names}"
-            )
+        if not 1 <= len(self.nodes) <= MOST_NODES or self.kwok_nodes < 0:
+            asked = f"{len(self.nodes)} and {self.kwok_nodes} of kwok's"
+            raise ClusterError(f"a cluster has 1 to {MOST_NODES} nodes, not {asked}")
 
     @classmethod
-    def of(cls, name: str, inventories: dict[str, Path], kwok_nodes: int = 0) -> Self:
+    def of(cls, name: str, inventories: Mapping[str, Path], kwok_nodes: int = 0) -> Self:
         nodes = tuple(
             Node(index, node, _read_inventory(path))
             for index, (node, path) in enumerate(inventories.items())
@@ -116,9 +124,14 @@ class Cluster:
         return self.directory / "kubeconfig"
 
     @property
+    def uses(self) -> Path:
+        """Links to what it runs on in the cache, which therefore must not be forgotten."""
+        return self.directory / USES
+
+    @property
     def programs(self) -> Path:
-        """A path for people that stays the same: a link to the binaries, kubectl among them."""
-        return self.directory / "bin"
+        """kubectl and the other binaries, at a path that people can remember."""
+        return self.uses / "binaries/bin"
 
     @property
     def pki(self) -> Path:
@@ -130,7 +143,7 @@ class Cluster:
 
     @property
     def host_interface(self) -> str:
-        return f"cepheid{self.network_index}"
+        return interface_of(self.name)
 
     @property
     def host_address(self) -> ipaddress.IPv4Address:
@@ -199,3 +212,9 @@ class Cluster:
 def cluster_names() -> list[str]:
     root = state_directory()
     return sorted(d.name for d in root.iterdir() if d.is_dir()) if root.exists() else []
+
+
+def in_use(cached: Path) -> bool:
+    """Whether a cluster runs on this result of the cache."""
+    links = [link.resolve() for link in state_directory().glob(f"*/{USES}/*")]
+    return cached in links

@@ -1,46 +1,81 @@
 """Up, down, and what is left."""
 
-import fcntl
+import errno
 import json
+import os
 import shutil
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster import addons, cgroups, control_plane, network, node
 from tests.cluster.binaries import binaries
 from tests.cluster.images import image_archive
-from tests.cluster.imagestore import copy_store, image_store
+from tests.cluster.imagestore import clear_orphan, copy_store, image_store
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import (
     Cluster,
-    cache_directory,
     check_name,
     cluster_names,
+    interface_of,
     state_directory,
 )
 from tests.cluster.pki import Authority
 from tests.cluster.progress import ClusterError, run, say, wait_for
 from tests.cluster.rootfs import node_rootfs
 
+REMOVE_SECONDS = 30
 READY = "ready"  # the file that says that `up` came to its end
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a cluster is made of, in the cache."""
+
+    binaries: Path
+    rootfs: Path
+    images: Path
+
+
+def prepare() -> Parts:
+    """Makes whatever is not in the cache yet; the first time that takes minutes."""
+    built, rootfs = binaries(), node_rootfs()
+    return Parts(built, rootfs, image_store(image_archive(), rootfs, built / "bin"))
+
+
+def _check_machine() -> None:
+    if os.geteuid() != 0:
+        raise ClusterError("a cluster needs root", hint="sudo, or `make e2e KUBECONFIG=...`")
+    # Without it a pod gets no answer from a service whose pod is on the same node.
+    if not Path("/proc/sys/net/bridge").exists():
+        try:
+            run(["modprobe", "br_netfilter"])
+        except (ClusterError, FileNotFoundError) as problem:
+            raise ClusterError(
+                f"the kernel has no br_netfilter: {problem}",
+                hint="modprobe br_netfilter, on the host if this is a container",
+            ) from problem
 
 
 def up(cluster: Cluster) -> Cluster:
     """Starts the cluster, or finds it running as asked. Returns it with its network."""
-    built, rootfs = binaries(), node_rootfs()
-    images = image_store(image_archive(), rootfs, built / "bin")
-    with _exclusive(f"cluster-{cluster.name}"):
+    _check_machine()
+    parts = prepare()
+    with _exclusive(cluster.name):
         running = _running(cluster)
         if running:
             say(f"cluster {cluster.name} is up already")
+            if (running.uses / "images").resolve() != parts.images:
+                say("  with older images: `down`, then `up`, renews them")
             return running
         _remove(cluster.name)
         say(f"starting cluster {cluster.name}: {len(cluster.nodes)} nodes")
-        cluster = _start(cluster, built / "bin", rootfs, images)
+        cluster = _start(cluster, parts)
         addons.install_base(kubectl(cluster))
-        addons.install(kubectl(cluster), built / "share")
+        addons.install(kubectl(cluster), parts.binaries / "share")
         if cluster.kwok_nodes:
             addons.add_kwok_nodes(kubectl(cluster), cluster.kwok_nodes)
         (cluster.directory / READY).touch()
@@ -65,12 +100,15 @@ def _running(cluster: Cluster) -> Cluster | None:
     return running
 
 
-def _start(cluster: Cluster, programs: Path, rootfs: Path, images: Path) -> Cluster:
-    with _exclusive("network"):  # two clusters that start at once must not choose the same
+def _start(cluster: Cluster, parts: Parts) -> Cluster:
+    programs, rootfs = parts.binaries / "bin", parts.rootfs
+    with _exclusive(".network"):  # two clusters that start at once must not choose the same
         cluster = cluster.on_network(network.free_index())
-        cluster.directory.mkdir(parents=True)
+        cluster.directory.mkdir(parents=True, mode=0o700)  # keys are in it
+        cluster.uses.mkdir()
+        for kind, path in vars(parts).items():
+            (cluster.uses / kind).symlink_to(path)
         cluster.save()
-        cluster.programs.symlink_to(programs)
         authority = Authority(cluster.pki)
         services = control_plane.prepare(cluster, authority)
         if cluster.kwok_nodes:
@@ -80,7 +118,7 @@ def _start(cluster: Cluster, programs: Path, rootfs: Path, images: Path) -> Clus
     for each in cluster.nodes:
         daemons = node.prepare(cluster, each, authority)
         machine = cluster.machine(each.name)
-        copy_store(images, machine.directory / "var/lib/containerd")
+        copy_store(parts.images, machine.directory / "var/lib/containerd")
         machine.boot(rootfs, programs, daemons)
     network.connect_nodes(cluster)
     control_plane.wait_until_ready(cluster)
@@ -96,31 +134,31 @@ def _start(cluster: Cluster, programs: Path, rootfs: Path, images: Path) -> Clus
 def down(name: str) -> None:
     """Takes everything of a cluster away, also of one that never came up."""
     check_name("cluster", name)  # it is about to become a path that is deleted
-    with _exclusive(f"cluster-{name}"):
+    with _exclusive(name):
         _remove(name)
+    clear_orphan()
 
 
 def _remove(name: str) -> None:
     directory = state_directory() / name
-    interface = None
-    if (directory / "cluster.json").exists():
-        interface = Cluster.load(name).host_interface
     cgroups.remove(cgroups.group_of(name))
-    deadline = time.monotonic() + 30
-    while directory.exists() and (held := _mounts_below(directory)):
-        if time.monotonic() > deadline:
+    deadline = time.monotonic() + REMOVE_SECONDS
+    while directory.exists():
+        held = _mounts_below(directory)
+        if not held:
+            # A copy that `up` was making when it was killed may still add to it.
+            shutil.rmtree(directory, ignore_errors=True)
+        elif time.monotonic() > deadline:
             raise ClusterError(
                 f"still mounted: {held}", hint=f"umount -R {held[0]}, then run `down` again"
             )
         time.sleep(0.05)
-    if directory.exists():
-        shutil.rmtree(directory)
     if state_directory().exists() and not any(state_directory().iterdir()):
         state_directory().rmdir()
     # The kernel removes a namespace's interfaces a moment after its last process.
-    while interface and interface in _interfaces():
+    while interface_of(name) in _interfaces():
         if time.monotonic() > deadline:
-            run(["ip", "link", "delete", interface])
+            run(["ip", "link", "delete", interface_of(name)])
         time.sleep(0.05)
 
 
@@ -158,28 +196,37 @@ def _resident_mib(pid: int) -> float:
     """What the process alone holds: pages shared by several are counted in parts."""
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0  # it ended meanwhile
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0  # it ended meanwhile, or is none of the caller's business
     sizes = [int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")]
     return sum(sizes) / 1024
 
 
 def kubectl(cluster: Cluster) -> Kubectl:
-    return Kubectl(binaries() / "bin/kubectl", cluster.kubeconfig)
+    return Kubectl(cluster.programs / "kubectl", cluster.kubeconfig)
 
 
 def all_names() -> list[str]:
     """Clusters that run or that left something behind."""
     prefix = cgroups.group_of("")
-    groups = {d.name for root in cgroups.hierarchies() for d in root.glob(f"{prefix}*")}
+    groups = {d.name for root in cgroups.hierarchies() for d in root.glob(f"{prefix}[a-z]*")}
     return sorted({*cluster_names(), *(group.removeprefix(prefix) for group in groups)})
 
 
 @contextmanager
 def _exclusive(name: str) -> Iterator[None]:
-    """One at a time, across processes. In the cache, for `down` leaves nothing elsewhere."""
-    path = cache_directory() / "locks" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    """One at a time on this machine.
+
+    The name of an abstract socket is the machine's, whoever the user is; it leaves no file and
+    goes with its process.
+    """
+    with socket.socket(socket.AF_UNIX) as lock:
+        while True:
+            try:
+                lock.bind(f"\0cepheid-cluster-{name}")
+                break
+            except OSError as problem:
+                if problem.errno != errno.EADDRINUSE:
+                    raise
+            time.sleep(0.1)
         yield

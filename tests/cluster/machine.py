@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster import cgroups
-from tests.cluster.progress import ClusterError
+from tests.cluster.progress import ClusterError, run
 
 INIT = Path(__file__).with_name("machine-init")
 NAMESPACES = ("--mount", "--pid", "--net", "--uts", "--ipc")
 BOOT_SECONDS = 30
+COMMAND_SECONDS = 120
 JOIN_SECONDS = 2  # until a process that just started has joined its cgroup
 
 
@@ -23,7 +24,6 @@ class Service:
 
     command: Sequence[str]
     wait_for_start: bool = False
-    environment: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,8 @@ class Machine:
     def _define(self, name: str, service: Service) -> None:
         directory = self.directory / "etc/service" / name
         directory.mkdir(parents=True, exist_ok=True)
-        environment = [f"{k}={v}" for k, v in (service.environment or {}).items()]
-        command = shlex.join(["env", *environment, *service.command])
         script = directory / "run"
+        command = shlex.join(service.command)
         script.write_text(f"#!/bin/sh\nexec {command} >>/var/log/{name}.log 2>&1\n")
         script.chmod(0o755)
         if service.wait_for_start:
@@ -107,21 +106,9 @@ class Machine:
         """The command line by which the host runs `argv` on this machine."""
         return ["nsenter", f"--target={self.pid}", *NAMESPACES, "--", *map(str, argv)]
 
-    def run(self, *argv: str | Path, stdin: str | None = None, timeout: float = 120) -> str:
-        result = subprocess.run(
-            self.command(argv),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        if result.returncode:
-            raise ClusterError(
-                f"on {self.name}: `{' '.join(map(str, argv))}` ended with {result.returncode}:\n"
-                f"  {(result.stderr or result.stdout).strip()[-2000:]}"
-            )
-        return result.stdout
+    def run(self, *argv: str | Path) -> str:
+        shown = f"{self.name}: {' '.join(map(str, argv))}"
+        return run(self.command(argv), shown=shown, timeout_seconds=COMMAND_SECONDS)
 
     def services(self) -> dict[str, str]:
         """What runit says of each daemon, such as `run, pid 31, 12s`."""

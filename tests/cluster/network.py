@@ -5,6 +5,7 @@ each node and one to the host, so that kubectl, a browser and the tests reach it
 machines end, the kernel takes all of it away.
 """
 
+import ipaddress
 import json
 
 from tests.cluster.layout import MACHINE_NETWORKS, Cluster
@@ -15,13 +16,15 @@ NODE_INTERFACE = "eth0"
 
 
 def free_index() -> int:
-    """The first of our /24s that no interface or route of the host knows."""
-    known = {route["dst"].partition("/")[0] for route in json.loads(run(["ip", "-j", "route"]))}
+    """The first of our /24s that no route of the host, however wide, leads to."""
+    routes = [route["dst"] for route in json.loads(run(["ip", "-json", "route"]))]
+    taken = [ipaddress.ip_network(dst, strict=False) for dst in routes if dst != "default"]
     for index, network in enumerate(MACHINE_NETWORKS.subnets(new_prefix=24)):
-        if str(network.network_address) not in known:
+        if not any(network.overlaps(other) for other in taken):
             return index
     raise ClusterError(
-        f"every /24 of {MACHINE_NETWORKS} is in use", hint="python -m tests.cluster status"
+        f"every /24 of {MACHINE_NETWORKS} has a route already",
+        hint="`ip route` shows them, `python -m tests.cluster status` which are clusters",
     )
 
 

@@ -49,35 +49,34 @@ def step(text: str) -> Iterator[None]:
 def run(
     argv: Sequence[str | Path],
     *,
-    log: Path | None = None,
+    shown: str | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: str | None = None,
-    timeout: float | None = None,
+    timeout_seconds: float | None = None,
 ) -> str:
-    """Runs a command and returns its stdout; a failure shows the end of what it printed."""
+    """Runs a command and returns its stdout; a failure shows the end of what it said.
+
+    `shown` is how a person would write the command, where that is not the whole of it.
+    """
     command = [str(word) for word in argv]
-    result = subprocess.run(
-        command,
-        cwd=cwd,
-        env=env,
-        input=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if log else subprocess.PIPE,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    if log:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(result.stdout)
-    if result.returncode:
-        said = (result.stdout if log else result.stderr).strip().splitlines()[-15:]
-        where = f", the whole output is in {log}" if log else ""
-        raise ClusterError(
-            f"`{' '.join(command[:6])}{' ...' if len(command) > 6 else ''}` "
-            f"ended with {result.returncode}{where}:\n  " + "\n  ".join(said)
+    name = f"`{shown or ' '.join(command)}`"
+    try:
+        result = subprocess.run(
+            command,
+            cwd=cwd,
+            env=env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout_seconds,
+            check=False,
         )
+    except subprocess.TimeoutExpired as problem:
+        raise ClusterError(f"{name} did not end within {timeout_seconds:.0f} s") from problem
+    if result.returncode:
+        said = (result.stderr.strip() or result.stdout.strip()).splitlines()[-15:]
+        raise ClusterError(f"{name} ended with {result.returncode}:\n  " + "\n  ".join(said))
     return result.stdout
 
 

@@ -22,7 +22,7 @@ def prometheus_ui() -> Path:
         usual = "the first time takes about 2 min"
         with (
             step(f"building the web pages of Prometheus ({usual})"),
-            tempfile.TemporaryDirectory(prefix="cepheid-ui-") as scratch,
+            tempfile.TemporaryDirectory(dir=target.parent) as scratch,
         ):
             _build(sources, Path(scratch), target)
 

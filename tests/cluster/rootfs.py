@@ -26,9 +26,10 @@ def _debian(kind: str, form: str, usual: str) -> Path:
     def make(target: Path) -> None:
         with step(f"making the {kind} file system (the first time takes about {usual})"):
             run(
-                ["mmdebstrap", "--mode=root", "--variant=minbase", f"--format={form}"]
-                + [f"--include={packages}", '--aptopt=APT::Install-Recommends "false"']
-                + [pins["release"], target]
+                # In mounts of its own, which go with it when it is killed.
+                ["unshare", "--mount", "mmdebstrap", "--mode=root", "--variant=minbase"]
+                + [f"--format={form}", f"--include={packages}"]
+                + ['--aptopt=APT::Install-Recommends "false"', pins["release"], target]
             )
 
     return cached(f"{kind}-rootfs", [pins["release"], packages], make)

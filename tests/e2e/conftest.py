@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ from tests.cluster import addons, lifecycle
 from tests.cluster.binaries import binaries
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import DEFAULT_NODES, Cluster
+from tests.cluster.progress import wait_for
 from tests.e2e.prometheus import Prometheus
+from tests.e2e.traces import Traces
 
 EXISTING = os.environ.get("CEPHEID_E2E_KUBECONFIG")  # set by `make e2e KUBECONFIG=...`
 NAME = "test"
@@ -32,8 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def cluster() -> Iterator[Cluster]:
     """Our own cluster, fresh; for tests that look behind Kubernetes, marked `machine`."""
     lifecycle.down(NAME)  # what a run that was killed has left
-    yield lifecycle.up(Cluster.of(NAME, DEFAULT_NODES))
-    lifecycle.down(NAME)
+    others = set(lifecycle.all_names())
+    before = Traces.now(without=others)
+    try:
+        yield lifecycle.up(Cluster.of(NAME, DEFAULT_NODES))
+    finally:
+        lifecycle.down(NAME)
+    before.assert_nothing_added(without=others)
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +54,8 @@ def kubectl(request: pytest.FixtureRequest) -> Kubectl:
 
 
 def _namespace(kubectl: Kubectl, test: str, security: str) -> Iterator[Kubectl]:
-    name = re.sub(r"[^a-z0-9]+", "-", test.removeprefix("test_").lower())[:60].strip("-")
+    words = re.sub(r"[^a-z0-9]+", "-", test.removeprefix("test_").lower())[:50].strip("-")
+    name = f"{words}-{secrets.token_hex(3)}"  # the one of an earlier run may still be ending
     labels = {"pod-security.kubernetes.io/enforce": security}
     kubectl.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
@@ -68,19 +77,21 @@ def baseline_namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iter
 
 
 @pytest.fixture(scope="session")
-def prometheus(kubectl: Kubectl) -> Iterator[Prometheus]:
+def prometheus(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """By port-forward, which works on every cluster and passes every network policy."""
-    there = kubectl.within("cepheid-monitoring")
-    with subprocess.Popen(
-        [str(there.program), "--namespace=cepheid-monitoring"]
-        + ["port-forward", "service/prometheus", ":9090", "--address=127.0.0.1"],
-        env={**os.environ, "KUBECONFIG": str(there.kubeconfig)},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as forwarder:
-        assert forwarder.stdout is not None
-        said = forwarder.stdout.readline()
-        address = re.search(r"127\.0\.0\.1:\d+", said)
-        assert address, f"kubectl port-forward said {said!r}"
+    forward = ["port-forward", "service/prometheus", ":9090", "--address=127.0.0.1"]
+    # Into a file: it says a line for each connection, and a full pipe would stop it.
+    log = tmp_path_factory.mktemp("port-forward") / "log"
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            [str(kubectl.program), "--namespace=cepheid-monitoring", *forward],
+            env={**os.environ, "KUBECONFIG": str(kubectl.kubeconfig)},
+            stdout=output,
+        ) as forwarder,
+    ):
+        address = wait_for(
+            "kubectl port-forward", lambda: re.search(r"127\.0\.0\.1:\d+", log.read_text())
+        )
         yield Prometheus(address[0])
         forwarder.terminate()

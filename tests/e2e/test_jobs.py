@@ -35,7 +35,7 @@ def test_an_mpijob_with_two_workers_succeeds(baseline_namespace: Kubectl) -> Non
     assert [w["metadata"]["ownerReferences"][0]["kind"] for w in workers] == ["MPIJob", "MPIJob"]
 
 
-def test_an_mpijob_of_version_v2beta1_is_stored_and_read_beside_v1(
+def test_an_mpijob_of_version_v2beta1_is_read_beside_v1_and_runs(
     baseline_namespace: Kubectl,
 ) -> None:
     namespace = baseline_namespace
@@ -47,6 +47,7 @@ def test_an_mpijob_of_version_v2beta1_is_stored_and_read_beside_v1(
     assert read["spec"]["mpiImplementation"] == "OpenMPI"
     replicas = read["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
     assert replicas == job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
+    wait_for_success(namespace, "mpijobs.v2beta1.kubeflow.org", "newer")
 
 
 def test_a_v2beta1_mpijob_with_an_unknown_mpi_is_refused(baseline_namespace: Kubectl) -> None:

@@ -1,8 +1,7 @@
 """Clusters come, live side by side, crash, and go without a trace."""
 
-import os
+import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from tests import REPOSITORY
 from tests.cluster import lifecycle
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import DEFAULT_NODES, INVENTORIES, Cluster, state_directory
+from tests.cluster.machine import Machine
 from tests.cluster.progress import wait_for
 from tests.e2e.conftest import NAME
 from tests.e2e.traces import Traces
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.machine
 
 SIDE = "side"
 CRASHED = "crashed"
+RACERS = ("left", "right")
 SIDE_NODES = {"mig": INVENTORIES / "a100-mig.json", "shared": INVENTORIES / "t4-shared.json"}
 KWOK_NODES = 100
 
@@ -41,21 +42,13 @@ def command_line(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def others() -> set[str]:
     """Every cluster that is not this file's: the run's own, and a developer's demo."""
-    return {*lifecycle.all_names(), NAME} - {SIDE, CRASHED}
-
-
-def nothing_left(before: Traces) -> None:
-    """The kernel takes namespaces away a moment after their last process."""
-    deadline = time.monotonic() + 20
-    while left := Traces.now(without=others()).added_since(before):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.2)
+    return {*lifecycle.all_names(), NAME} - {SIDE, CRASHED, *RACERS}
 
 
 @pytest.fixture(scope="module")
 def before(cluster: Cluster) -> Traces:
     """The machine with the run's own cluster on it, and without ours."""
-    for name in (SIDE, CRASHED):
+    for name in (SIDE, CRASHED, *RACERS):
         lifecycle.down(name)  # what a run that was killed has left
     assert cluster.name in others()
     return Traces.now(without=others())
@@ -82,24 +75,49 @@ def test_a_start_that_is_killed_can_still_be_removed(
         [sys.executable, "-m", "tests.cluster", "up", f"--name={CRASHED}"],
         cwd=REPOSITORY,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
     )
     while not moment():
         assert start.poll() is None, "it ended before the moment came"
         time.sleep(0.002)
-    os.killpg(start.pid, signal.SIGKILL)
+    start.kill()  # it alone: what it had started meanwhile goes on, as after a crash
     start.wait()
     removed = command_line("down", f"--name={CRASHED}")
     assert removed.returncode == 0, removed.stderr
-    nothing_left(before)
+    before.assert_nothing_added(without=others())
+
+
+def test_starts_at_the_same_moment_do_not_get_in_each_others_way(before: Traces) -> None:
+    left, right = RACERS
+    starts = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.cluster", "up", f"--name={name}"],
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in (left, left, right)
+    ]
+    try:
+        said = [start.communicate()[0] for start in starts]
+        assert [start.returncode for start in starts] == [0, 0, 0]
+    finally:
+        for name in RACERS:
+            lifecycle.down(name)
+    assert said[0] == said[1] != said[2]
+    addresses = [re.findall(r"https://(\S+):6443", text) for text in (said[0], said[2])]
+    assert len(addresses[0]) == 1
+    assert addresses[0] != addresses[1]
+    before.assert_nothing_added(without=others())
 
 
 @pytest.fixture(scope="module")
 def side(before: Traces) -> Iterator[Cluster]:
     """A second cluster beside the run's own."""
     assert not Traces.now(without=others()).added_since(before)
-    yield lifecycle.up(Cluster.of(SIDE, SIDE_NODES, KWOK_NODES))
-    lifecycle.down(SIDE)
+    try:
+        yield lifecycle.up(Cluster.of(SIDE, SIDE_NODES, KWOK_NODES))
+    finally:
+        lifecycle.down(SIDE)
 
 
 @pytest.fixture(scope="module")
@@ -236,23 +254,27 @@ def test_down_without_a_cluster_is_fine_and_logs_say_what_to_do() -> None:
 
 
 def test_down_leaves_nothing_behind_and_touches_nothing_else(
-    before: Traces, side: Cluster, cluster: Cluster, kubectl: Kubectl
+    before: Traces, side: Cluster, cluster: Cluster, tmp_path: Path
 ) -> None:
     seen = Traces.now(without=others()).added_since(before)
     assert seen.keys() == {"processes", "namespaces", "interfaces", "groups", "files"}
     assert any(name.startswith("kubelet ") for name in seen["processes"])
     assert side.host_interface in seen["interfaces"]
     assert str(side.directory) in seen["files"]
+    pids = [_pids(machine) for machine in cluster.machines]
     # One of the same name and of nobody's cluster.
-    kubelet = shutil.copy(shutil.which("sleep") or "sleep", "/dev/shm/kubelet")  # noqa: S108
+    kubelet = shutil.copy(shutil.which("sleep") or "sleep", tmp_path / "kubelet")
     bystander = subprocess.Popen([kubelet, "1000"])
     try:
         lifecycle.down(side.name)
-        nothing_left(before)
+        before.assert_nothing_added(without=others())
         assert bystander.poll() is None
     finally:
         bystander.kill()
         bystander.wait()
-        Path(kubelet).unlink()
-    kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=30s")
-    assert all(machine.services() for machine in cluster.machines)
+    assert [_pids(machine) for machine in cluster.machines] == pids
+
+
+def _pids(machine: Machine) -> list[str]:
+    """Of each daemon that runs; one that was ended and started again has another."""
+    return [state.split(", ")[1] for state in machine.services().values()]

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.layout import Cluster
 from tests.e2e.workloads import pod, pod_spec
 
 GPU_NODES = "--selector=nvidia.com/gpu.present=true"
@@ -32,12 +35,28 @@ def test_each_node_advertises_the_gpus_of_its_labels(kubectl: Kubectl) -> None:
         assert capacity["nvidia.com/gpu"] == labels["nvidia.com/gpu.count"] == "4"
 
 
-def test_a_pod_reaches_the_api_server_by_its_service_name(namespace: Kubectl) -> None:
-    spec = pod_spec(["-c", TLS_CLIENT], gpus=0, command=["python3"])
+@pytest.mark.parametrize("product", sorted(PRODUCTS))
+def test_a_pod_reaches_the_api_server_by_its_service_name(namespace: Kubectl, product: str) -> None:
+    """From each node: one of them has the name server on it, the other does not."""
+    spec = pod_spec(["-c", TLS_CLIENT], gpus=0, command=["python3"], product=product)
     spec["automountServiceAccountToken"] = True  # for the cluster's CA
     namespace.apply(pod("client", spec))
     namespace("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/client", "--timeout=60s")
     assert namespace("logs", "client").startswith("TLSv1.")
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/run/containerd/containerd.sock",
+        "/var/lib/kubelet/device-plugins/kubelet.sock",
+        "/var/lib/kubelet/pod-resources/kubelet.sock",
+    ],
+)
+def test_a_nodes_sockets_are_at_the_standard_paths(cluster: Cluster, path: str) -> None:
+    for node in cluster.nodes:
+        cluster.machine(node.name).run("test", "-S", path)
 
 
 def test_kubectl_exec_runs_in_the_container(namespace: Kubectl) -> None:

@@ -23,12 +23,16 @@ def test_every_target_is_up(kubectl: Kubectl, prometheus: Prometheus) -> None:
     expected = {("cadvisor", node) for node in nodes}
     expected |= {("dcgm-exporter", node["metadata"]["name"]) for node in with_gpus}
 
-    def targets() -> dict[tuple[str, str], str]:
+    def targets() -> list[tuple[str, str, str]]:
         active = prometheus.api("targets", state="active")["activeTargets"]
-        found = {(t["labels"]["job"], t["labels"].get("node", "")): t for t in active}
-        return {key: t["health"] for key, t in found.items() if key[1]}
+        return sorted(
+            (t["labels"]["job"], t["labels"]["node"], t["health"])
+            for t in active
+            if t["labels"]["job"] != "prometheus"
+        )
 
-    wait_for("all targets up", lambda: targets() == dict.fromkeys(expected, "up"))
+    # Each once, though two discoveries look for exporters.
+    wait_for("all targets up", lambda: targets() == sorted((*e, "up") for e in expected))
 
 
 def test_the_server_is_of_the_version_that_the_manifest_pins(prometheus: Prometheus) -> None:

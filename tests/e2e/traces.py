@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,8 +13,9 @@ from tests.cluster import cgroups
 from tests.cluster.layout import state_directory
 from tests.cluster.progress import run
 
-FOLDERS = [Path(path) for path in ("/etc", "/run", "/var/lib", "/var/log")]
-TEMPORARY = Path(tempfile.gettempdir())
+FOLDERS = [Path(path) for path in ("/etc", "/run", "/var/lib", "/var/log", tempfile.gettempdir())]
+# In names of files that a part of a cluster could have made outside of its machine.
+WORDS = ("cepheid", "cni", "containerd", "etcd", "kube", "kwok", "netns", "runc", "simgpu")
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Traces:
     """Everything on the machine of the kinds that a cluster is made of.
 
     Without what belongs to the clusters in `without`: they live on meanwhile. Processes are those
-    in namespaces of their own: others come and go on any machine.
+    in process or network namespaces of their own: others come and go on any machine.
     """
 
     processes: frozenset[str]
@@ -30,6 +32,13 @@ class Traces:
     interfaces: frozenset[str]
     groups: frozenset[str]
     files: frozenset[str]
+
+    def assert_nothing_added(self, *, without: set[str]) -> None:
+        """The kernel takes namespaces away a moment after their last process."""
+        deadline = time.monotonic() + 20
+        while left := Traces.now(without=without).added_since(self):
+            assert time.monotonic() < deadline, left
+            time.sleep(0.2)
 
     @classmethod
     def now(cls, *, without: set[str]) -> Self:
@@ -40,11 +49,10 @@ class Traces:
         groups = [
             directory
             for root in cgroups.hierarchies()
-            for directory in root.iterdir()
-            if directory.is_dir() and directory.name not in map(cgroups.group_of, without)
+            for directory in root.glob("*cepheid*")
+            if directory.name not in map(cgroups.group_of, without)
         ]
-        files = [path for folder in FOLDERS for path in folder.iterdir()]
-        files += TEMPORARY.glob("*cepheid*")
+        files = [p for f in FOLDERS for p in f.iterdir() if any(word in p.name for word in WORDS)]
         if state_directory().exists():
             files += [d for d in state_directory().iterdir() if d.name not in without]
         ours = set(_namespaces(os.getpid()))
@@ -60,7 +68,7 @@ class Traces:
             files=frozenset(map(str, files)),
         )
 
-    def added_since(self, before: Self) -> dict[str, set[str]]:
+    def added_since(self, before: "Traces") -> dict[str, set[str]]:
         """Each kind of which there is more than before, and what."""
         kinds = [field.name for field in fields(self)]
         more = {kind: set(getattr(self, kind) - getattr(before, kind)) for kind in kinds}
@@ -82,7 +90,7 @@ def _name(pid: int) -> str | None:
 
 
 def _namespaces(pid: int) -> Iterator[str]:
-    for kind in ("mnt", "net", "pid", "uts", "ipc"):
+    for kind in ("net", "pid"):
         try:
             yield str(Path(f"/proc/{pid}/ns/{kind}").readlink())
         except (FileNotFoundError, ProcessLookupError):
