@@ -12,6 +12,7 @@ from tests.cluster import cgroups
 from tests.cluster.progress import ClusterError, run
 
 INIT = Path(__file__).with_name("machine-init")
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # as in machine-init
 NAMESPACES = ("--mount", "--pid", "--net", "--uts", "--ipc")
 BOOT_SECONDS = 30
 COMMAND_SECONDS = 120
@@ -104,7 +105,8 @@ class Machine:
 
     def command(self, argv: Iterable[str | Path]) -> list[str]:
         """The command line by which the host runs `argv` on this machine."""
-        return ["nsenter", f"--target={self.pid}", *NAMESPACES, "--", *map(str, argv)]
+        own = ["env", "--ignore-environment", f"PATH={PATH}"]
+        return ["nsenter", f"--target={self.pid}", *NAMESPACES, "--", *own, *map(str, argv)]
 
     def run(self, *argv: str | Path) -> str:
         shown = f"{self.name}: {' '.join(map(str, argv))}"

@@ -9,7 +9,7 @@ from tests import REPOSITORY
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.progress import wait_for
 from tests.e2e.prometheus import Prometheus
-from tests.e2e.workloads import A100, T4, pod, pod_spec
+from tests.e2e.workloads import A100, T4, exporter_on, pod, pod_spec
 
 COUNTERS = REPOSITORY / "tests/unit/simgpu/dcgm_default_counters.csv"
 # A scrape every 15 s, a collection every 5: what changed is seen within two of each.
@@ -124,12 +124,7 @@ def fault(kubectl: Kubectl) -> Iterator[Fault]:
     """Breaks a GPU of the T4 node as `python3 -m simgpu` does, and mends it at the end."""
     node = node_with(kubectl, T4)
     there = kubectl.within("gpu")
-    (exporter,) = there.items(
-        "pods",
-        "--selector=app.kubernetes.io/name=dcgm-exporter",
-        f"--field-selector=spec.nodeName={node}",
-    )
-    name = exporter["metadata"]["name"]
+    name = exporter_on(kubectl, node)
 
     def inject(*arguments: str) -> str:
         return there("exec", name, "--", "python3", "-m", "simgpu", *arguments)

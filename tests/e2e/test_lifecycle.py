@@ -18,7 +18,7 @@ from tests.cluster.machine import Machine
 from tests.cluster.progress import wait_for
 from tests.e2e.conftest import NAME
 from tests.e2e.traces import Traces
-from tests.e2e.workloads import pod, pod_spec
+from tests.e2e.workloads import exporter_on, pod, pod_spec
 
 pytestmark = pytest.mark.machine
 
@@ -182,14 +182,8 @@ def test_kwok_nodes_are_ready_and_run_pods(side_kubectl: Kubectl) -> None:
 
 def scrape(kubectl: Kubectl, node: str) -> str:
     """What the exporter of a node serves, as Prometheus would read it."""
-    there = kubectl.within("gpu")
-    (exporter,) = there.items(
-        "pods",
-        "--selector=app.kubernetes.io/name=dcgm-exporter",
-        f"--field-selector=spec.nodeName={node}",
-    )
-    name = exporter["metadata"]["name"]
-    return there("get", f"--raw=/api/v1/namespaces/gpu/pods/{name}:9400/proxy/metrics")
+    name = exporter_on(kubectl, node)
+    return kubectl("get", f"--raw=/api/v1/namespaces/gpu/pods/{name}:9400/proxy/metrics")
 
 
 def test_a_mig_slice_is_counted_given_and_measured_as_one(side_kubectl: Kubectl) -> None:

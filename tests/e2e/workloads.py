@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.cluster.kubectl import Kubectl
+
 IMAGE = "localhost/cepheid/workload:dev"
 WORKLOAD = ["python3", "-m", "simgpu.workload"]
 A100 = "NVIDIA-A100-SXM4-80GB"
@@ -76,3 +78,14 @@ def mpi_job(name: str, arguments: Sequence[str], *, workers: int, version: str =
             },
         },
     }
+
+
+def exporter_on(kubectl: Kubectl, node: str) -> str:
+    """The pod of the GPU exporter on a node."""
+    (exporter,) = kubectl.within("gpu").items(
+        "pods",
+        "--selector=app.kubernetes.io/name=dcgm-exporter",
+        f"--field-selector=spec.nodeName={node}",
+    )
+    name: str = exporter["metadata"]["name"]
+    return name
