@@ -130,8 +130,8 @@ class Cluster:
 
     @property
     def programs(self) -> Path:
-        """kubectl and the other binaries, at a path that people can remember."""
-        return self.uses / "binaries/bin"
+        """A link to kubectl and the other binaries, at a path that people can remember."""
+        return self.directory / "bin"
 
     @property
     def pki(self) -> Path:

@@ -108,6 +108,7 @@ def _start(cluster: Cluster, parts: Parts) -> Cluster:
         cluster.uses.mkdir()
         for kind, path in vars(parts).items():
             (cluster.uses / kind).symlink_to(path)
+        cluster.programs.symlink_to(programs)
         cluster.save()
         authority = Authority(cluster.pki)
         services = control_plane.prepare(cluster, authority)
