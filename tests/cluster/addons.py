@@ -9,7 +9,7 @@ import yaml
 from tests import REPOSITORY
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import Cluster
-from tests.cluster.progress import run, say, step
+from tests.cluster.progress import run, say, step, wait_for
 
 MANIFESTS = Path(__file__).with_name("manifests")
 MPIJOB_CRD = "mpijobs.kubeflow.org"
@@ -103,11 +103,14 @@ def kwok_node(index: int) -> dict[str, Any]:
 def add_kwok_nodes(kubectl: Kubectl, count: int) -> None:
     with step(f"adding {count} kwok nodes"):
         for first in range(0, count, KWOK_BATCH):
-            nodes = [kwok_node(i) for i in range(first, min(first + KWOK_BATCH, count))]
-            kubectl(
-                "create",
-                "--filename=-",
-                stdin=json.dumps({"kind": "List", "apiVersion": "v1", "items": nodes}),
-            )
-        kubectl("wait", "--for=condition=Ready", "node", "--selector=type=kwok", "--timeout=170s")
+            nodes = [kwok_node(index) for index in range(first, min(first + KWOK_BATCH, count))]
+            batch = {"apiVersion": "v1", "kind": "List", "items": nodes}
+            kubectl("create", "--filename=-", stdin=json.dumps(batch))
+        # All in one question: `kubectl wait` asks for each, which takes minutes for a thousand.
+        wait_for("all kwok nodes are ready", lambda: _ready_kwok_nodes(kubectl) == count, 180, 2)
     say(f"{count} kwok nodes are ready")
+
+
+def _ready_kwok_nodes(kubectl: Kubectl) -> int:
+    said = kubectl("get", "nodes", "--selector=type=kwok", "--no-headers")
+    return sum(line.split()[1] == "Ready" for line in said.splitlines())

@@ -26,7 +26,7 @@ SIDE = "side"
 CRASHED = "crashed"
 RACERS = ("left", "right")
 SIDE_NODES = {"mig": INVENTORIES / "a100-mig.json", "shared": INVENTORIES / "t4-shared.json"}
-KWOK_NODES = 100
+KWOK_NODES = 1000
 
 
 def command_line(*arguments: str) -> subprocess.CompletedProcess[str]:
