@@ -8,7 +8,7 @@ VENV_PYTHON := .venv/bin/python
 BOOTSTRAP := tests/cluster/bootstrap
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: ## a cluster with simulated GPUs, Prometheus and three sample jobs (root, Debian)
 	@$(BOOTSTRAP) cluster
