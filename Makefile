@@ -31,7 +31,7 @@ lint: ## format, lint, types, layers
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-unit: ## the tests that need no cluster and no root (the first time builds promtool)
+unit: ## the tests that need no cluster and no root (the first time builds all binaries)
 	@$(BOOTSTRAP) python
 	@$(VENV_PYTHON) -m tests.cluster binaries
 	@$(VENV_PYTHON) -m pytest tests/unit

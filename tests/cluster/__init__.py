@@ -6,8 +6,9 @@ Out: etcd, the control plane and N real nodes (kubelet, containerd, kube-proxy),
 Never: a process, mount, interface, cgroup or file that `down` cannot find again by the
      cluster's name alone.
 
-In the order in which a cluster comes up: `binaries`, `rootfs` and `images` fill the cache;
-`layout` says where things are; `cgroups`, `machine` and `network` make machines out of
-namespaces; `pki`, `control_plane` and `node` put Kubernetes on them; `addons` is all that is
-applied with kubectl, here or on a cluster that exists already; `lifecycle` is up and down.
+In the order in which a cluster comes up: `binaries`, `prometheus_ui`, `rootfs`, `images` and
+`imagestore` fill the `cache`; `layout` says where things are; `cgroups`, `machine` and `network`
+make machines out of namespaces; `pki`, `control_plane` and `node` put Kubernetes on them; `addons`
+is all that is applied with `kubectl`, here or on a cluster that exists already; `lifecycle` is up
+and down, `demo` what `make demo` adds; `progress` tells of it all.
 """

@@ -11,17 +11,24 @@ from tests.cluster.progress import ClusterError
 from tests.simgpu.errors import SimgpuError
 
 
-def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+def main() -> int:
+    options = _parser().parse_args()
     try:
-        return int(options.command(options) or 0)
-    except (ClusterError, SimgpuError) as problem:
+        options.command(options)
+    except PermissionError as problem:
+        print(f"error: {problem}\nhint: a cluster is root's: sudo", file=sys.stderr)
+        return 1
+    except (ClusterError, SimgpuError, OSError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted; `down` removes what was started", file=sys.stderr)
+        return 130
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m tests.cluster", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
 
     up = commands.add_parser("up", help="start a cluster, or find it running")
@@ -98,13 +105,12 @@ def _down(options: argparse.Namespace) -> None:
         lifecycle.down(name)
 
 
-def _status(_: argparse.Namespace) -> int:
+def _status(_: argparse.Namespace) -> None:
     names = lifecycle.all_names()
     for name in names:
         print("\n".join(lifecycle.describe(name)))
     if not names:
         print("no cluster runs on this machine")
-    return 0
 
 
 def _logs(options: argparse.Namespace) -> None:
@@ -126,7 +132,7 @@ def _logs(options: argparse.Namespace) -> None:
     if options.daemon:
         raise ClusterError(
             f"{options.machine} has no log of {options.daemon!r}",
-            hint=f"python -m tests.cluster logs --name {options.name} {options.machine}",
+            hint=f".venv/bin/python -m tests.cluster logs --name {options.name} {options.machine}",
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.cluster.layout import cache_directory, in_use
-from tests.cluster.progress import say
+from tests.cluster.progress import say, step
 
 KEPT = 2  # of each kind: the one in use, and the one before for who switches branches
 
@@ -38,7 +38,11 @@ def cached(kind: str, inputs: Iterable[Path | str], make: Callable[[Path], None]
     directory.mkdir(parents=True, exist_ok=True)
     result = directory / fingerprint([Path(inspect.getfile(make)), *inputs])
     with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with step(f"waiting for another process that makes {kind}"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
         if not result.exists():
             partial = directory / "partial"
             discard(partial)

@@ -1,7 +1,7 @@
 """etcd, kube-apiserver, kube-controller-manager and kube-scheduler on one machine."""
 
-import http
 import http.client
+import ipaddress
 import shutil
 import ssl
 import time
@@ -26,7 +26,7 @@ def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:
     """Writes the files of the control plane and returns its daemons."""
     address = cluster.control_plane_address
     local = f"https://127.0.0.1:{API_PORT}"
-    loopback = type(address)("127.0.0.1")
+    loopback = ipaddress.IPv4Address("127.0.0.1")
     server_names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
     # An authority of its own: no kubelet's certificate opens the store.
     etcd = Authority(authority.directory / "etcd")

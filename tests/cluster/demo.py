@@ -6,6 +6,7 @@ from tests.cluster.layout import DEFAULT_NAME, DEFAULT_NODES, Cluster
 from tests.cluster.progress import step, wait_for
 
 SAMPLES = REPOSITORY / "tests/samples"
+PODS = 5  # a launcher and two workers, a server, a notebook
 UTILISATION = "DCGM_FI_DEV_GPU_UTIL"
 
 
@@ -19,7 +20,7 @@ def demo(name: str) -> str:
         there = kubectl.within("demo")
         wait_for(
             "the sample jobs' pods run",
-            lambda: [p["status"]["phase"] for p in there.items("pods")] == ["Running"] * 5,
+            lambda: [p["status"]["phase"] for p in there.items("pods")].count("Running") >= PODS,
         )
     return _what_next(cluster)
 

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,12 +37,12 @@ USES = "uses"
 def cache_directory() -> Path:
     """What takes minutes to make and serves every cluster of this user."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("CEPHEID_CACHE") or Path(base) / "cepheid")
+    return Path(os.environ.get("CEPHEID_CACHE") or Path(base) / "cepheid").resolve()
 
 
 def state_directory() -> Path:
     """The running clusters. On an ordinary disk: overlayfs cannot be stacked on overlayfs."""
-    return Path(os.environ.get("CEPHEID_STATE") or "/var/lib/cepheid-clusters")
+    return Path(os.environ.get("CEPHEID_STATE") or "/var/lib/cepheid-clusters").resolve()
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ class Cluster:
     def node_address(self, node: Node) -> ipaddress.IPv4Address:
         return self.network[10 + node.index]
 
-    @cached_property
+    @property
     def control_plane(self) -> Machine:
         return self.machine(CONTROL_PLANE)
 
@@ -200,7 +199,7 @@ class Cluster:
             known = ", ".join(cluster_names()) or "none"
             raise ClusterError(
                 f"there is no cluster {name!r} (running here: {known})",
-                hint=f"python -m tests.cluster up --name {name}",
+                hint=f".venv/bin/python -m tests.cluster up --name {name}",
             ) from None
         nodes = tuple(
             Node(index, node, hardware)

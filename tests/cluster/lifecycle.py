@@ -53,7 +53,7 @@ def _check_machine() -> None:
     if not Path("/proc/sys/net/bridge").exists():
         try:
             run(["modprobe", "br_netfilter"])
-        except (ClusterError, FileNotFoundError) as problem:
+        except ClusterError as problem:
             raise ClusterError(
                 f"the kernel has no br_netfilter: {problem}",
                 hint="modprobe br_netfilter, on the host if this is a container",
@@ -95,7 +95,7 @@ def _running(cluster: Cluster) -> Cluster | None:
     if (running.nodes, running.kwok_nodes) != (cluster.nodes, cluster.kwok_nodes):
         raise ClusterError(
             f"cluster {cluster.name} is up with other nodes than asked for",
-            hint=f"python -m tests.cluster down --name {cluster.name}, or give another --name",
+            hint=f"`down --name {cluster.name}` first, or give another --name",
         )
     return running
 
@@ -149,9 +149,10 @@ def _remove(name: str) -> None:
         if not held:
             # A copy that `up` was making when it was killed may still add to it.
             shutil.rmtree(directory, ignore_errors=True)
-        elif time.monotonic() > deadline:
+        if directory.exists() and time.monotonic() > deadline:
             raise ClusterError(
-                f"still mounted: {held}", hint=f"umount -R {held[0]}, then run `down` again"
+                f"{directory} cannot be removed; mounted in it: {held or 'nothing'}",
+                hint=f"umount -R {held[0]}, then `down` again" if held else f"rm -r {directory}",
             )
         time.sleep(0.05)
     if state_directory().exists() and not any(state_directory().iterdir()):
@@ -174,9 +175,9 @@ def _interfaces() -> set[str]:
 
 def describe(name: str) -> list[str]:
     """What runs of a cluster, a line a daemon, for a person."""
-    group = cgroups.group_of(name)
-    memory = sum(map(_resident_mib, cgroups.members(group)))
-    lines = [f"cluster {name}: {len(cgroups.members(group))} processes, {memory:,.0f} MiB"]
+    pids = cgroups.members(cgroups.group_of(name))
+    memory = sum(map(_memory_mib, pids))
+    lines = [f"cluster {name}: {len(pids)} processes, {memory:,.0f} MiB"]
     try:
         cluster = Cluster.load(name)
     except ClusterError:
@@ -193,8 +194,8 @@ def describe(name: str) -> list[str]:
     return lines
 
 
-def _resident_mib(pid: int) -> float:
-    """What the process alone holds: pages shared by several are counted in parts."""
+def _memory_mib(pid: int) -> float:
+    """Its share of memory: a page that several processes use is counted in parts (Pss)."""
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except (FileNotFoundError, ProcessLookupError, PermissionError):

@@ -49,12 +49,12 @@ class Machine:
         except FileNotFoundError:
             raise ClusterError(
                 f"machine {self.name} of cluster {self.cluster} is not running",
-                hint=f"python -m tests.cluster up --name {self.cluster}",
+                hint=f".venv/bin/python -m tests.cluster up --name {self.cluster}",
             ) from None
         if pid not in cgroups.members(f"{self.group}/daemons"):
             raise ClusterError(
                 f"machine {self.name} of cluster {self.cluster} has ended (pid {pid})",
-                hint=f"python -m tests.cluster down --name {self.cluster}, then up",
+                hint=f".venv/bin/python -m tests.cluster down --name {self.cluster}, then up",
             )
         return pid
 
@@ -75,8 +75,8 @@ class Machine:
             if not alive or waited > BOOT_SECONDS:
                 raise ClusterError(
                     f"machine {self.name} did not boot:\n  {self._boot_log.read_text().strip()}",
-                    hint="it needs root, overlayfs and all namespaces: a container without "
-                    "--privileged does not have them",
+                    hint="it needs root, all namespaces (in a container: --privileged) and "
+                    "CEPHEID_STATE on a disk that is no overlayfs itself",
                 )
             time.sleep(0.02)
         written.rename(self.directory / "pid")

@@ -24,7 +24,7 @@ def free_index() -> int:
             return index
     raise ClusterError(
         f"every /24 of {MACHINE_NETWORKS} has a route already",
-        hint="`ip route` shows them, `python -m tests.cluster status` which are clusters",
+        hint="`ip route` shows them, `.venv/bin/python -m tests.cluster status` which are clusters",
     )
 
 

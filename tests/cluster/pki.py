@@ -26,7 +26,7 @@ class Pair:
 
 
 class Authority:
-    """Signs for one cluster; its key never leaves the cluster's folder."""
+    """Signs for one cluster; its key is never written, and ends with the process."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -68,7 +68,7 @@ class Authority:
             builder = builder.add_extension(
                 x509.SubjectAlternativeName(alternatives), critical=False
             )
-        pair = Pair(self.directory / f"{file}.crt", write_key(self.directory / f"{file}.key", key))
+        pair = Pair(self.directory / f"{file}.crt", _write_key(self.directory / f"{file}.key", key))
         signed = builder.sign(self._key, hashes.SHA256())
         pair.certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
         return pair
@@ -104,7 +104,7 @@ class Authority:
         return path
 
 
-def write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> Path:
+def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> Path:
     path.touch(mode=0o600)
     path.write_bytes(
         key.private_bytes(
@@ -125,7 +125,7 @@ def service_account_keys(directory: Path) -> Pair:
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
     )
-    return Pair(public, write_key(directory / "service-account.key", key))
+    return Pair(public, _write_key(directory / "service-account.key", key))
 
 
 def _name(common: str, organization: str | None = None) -> x509.Name:

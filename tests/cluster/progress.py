@@ -72,6 +72,11 @@ def run(
             timeout=timeout_seconds,
             check=False,
         )
+    except FileNotFoundError as problem:
+        raise ClusterError(
+            f"{name} cannot be run: {problem}",
+            hint="`tests/cluster/bootstrap cluster` installs all",
+        ) from problem
     except subprocess.TimeoutExpired as problem:
         raise ClusterError(f"{name} did not end within {timeout_seconds:.0f} s") from problem
     if result.returncode:
@@ -98,4 +103,4 @@ def wait_for(
         except ClusterError as problem:
             last = problem
         time.sleep(every_seconds)
-    raise ClusterError(f"{what}: not after {timeout_seconds:.0f} s; last seen: {last!r}")
+    raise ClusterError(f"{what}: not after {timeout_seconds:.0f} s; last seen: {last}")

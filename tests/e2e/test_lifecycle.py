@@ -244,7 +244,7 @@ def test_down_without_a_cluster_is_fine_and_logs_say_what_to_do() -> None:
     assert command_line("down", "--name=never-was").returncode == 0
     missing = command_line("logs", "--name=never-was")
     assert missing.returncode == 1
-    assert "hint: python -m tests.cluster up --name never-was" in missing.stderr
+    assert "hint: .venv/bin/python -m tests.cluster up --name never-was" in missing.stderr
 
 
 def test_down_leaves_nothing_behind_and_touches_nothing_else(

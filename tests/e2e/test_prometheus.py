@@ -66,7 +66,7 @@ def test_a_pod_that_computes_and_writes_has_every_series_of_cadvisor_that_is_kep
         found = prometheus.query(f"{{{own}}}") + prometheus.query('{__name__=~"machine_.*"}')
         return cadvisor_names() - {sample.labels["__name__"] for sample in found}
 
-    wait_for("every series", lambda: not missing() or None, 90, every_seconds=3)
+    wait_for("every series", lambda: not missing(), 90, every_seconds=3)
     written = f'container_fs_writes_bytes_total{{{own}, container="main"}} > 0'
     assert prometheus.query(written)
     kept = prometheus.query('count by (__name__) ({job="cadvisor", __name__!~"scrape_.*|up"})')
