@@ -198,8 +198,8 @@ def _memory_mib(pid: int) -> float:
     """Its share of memory: a page that several processes use is counted in parts (Pss)."""
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return 0  # it ended meanwhile, or is none of the caller's business
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it ended meanwhile
     sizes = [int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")]
     return sum(sizes) / 1024
 
