@@ -67,8 +67,9 @@ def test_a_pod_that_computes_and_writes_has_every_series_of_cadvisor_that_is_kep
         return cadvisor_names() - {sample.labels["__name__"] for sample in found}
 
     wait_for("every series", lambda: not missing(), 90, every_seconds=3)
+    # The first sample may be from between the program's start, which reads, and its first write.
     written = f'container_fs_writes_bytes_total{{{own}, container="main"}} > 0'
-    assert prometheus.query(written)
+    wait_for("bytes written", lambda: prometheus.query(written), 90, every_seconds=3)
     kept = prometheus.query('count by (__name__) ({job="cadvisor", __name__!~"scrape_.*|up"})')
     assert {sample.labels["__name__"] for sample in kept} == cadvisor_names()
 
