@@ -1,0 +1,86 @@
+"""Is a cycle real, or did sampling make it?
+
+A gauge read every 30 s shows an iteration of 31 s as a slow cycle of 15 minutes. A signal that
+is the mean over the time between two readings cannot: the energy counter's difference, the
+PROF_* averages. Averaging over a step D leaves sinc(D / P) of the swing of a true cycle of
+period P, but of a fast one that only looks like P no more than sinc(1 - D / P), about D / P. So
+the averaged signal of the same GPU has to swing too, and by enough.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cepheid.analysis.period import Repeating, repeating_part
+from cepheid.model import Cycle, FloatArray
+
+_LESS_SWING = 0.7
+"""What an averaged signal may lack beyond that: power keeps its idle part when work stops."""
+
+_SHORTEST_STEPS = 3.5
+"""Below, a true cycle and a false one swing too nearly alike: 0.83 and 0.41 at three steps."""
+_STEPS_OF_A_PERIOD, _STEPS_OF_A_SERIES = 4, 120
+"""Not fewer: fewer could not tell a cycle from chance."""
+
+
+def confirm(
+    cycles: Sequence[Cycle],
+    gauge: FloatArray,
+    averaged: Iterable[FloatArray],
+    step_seconds: float,
+) -> list[Cycle]:
+    """The cycles of the gauge, each marked by whether one averaged signal shows it too.
+
+    `confirmed` stays None where no averaged signal has enough data to say.
+    """
+    gauge = np.asarray(gauge, dtype=np.float64)
+    signals = [np.asarray(signal, dtype=np.float64) for signal in averaged]
+    return [replace(c, confirmed=_confirmed(c, gauge, signals, step_seconds)) for c in cycles]
+
+
+def _confirmed(
+    cycle: Cycle, gauge: FloatArray, averaged: Sequence[FloatArray], step_seconds: float
+) -> bool | None:
+    steps = cycle.period_seconds / step_seconds
+    if steps < _SHORTEST_STEPS:
+        return False
+    least = _LESS_SWING * np.sqrt(np.sinc(1 / steps) * np.sinc(1 - 1 / steps))
+    # What swings faster, and meets itself after this period too, must not stand in for it.
+    width = max(1, min(int(steps / _STEPS_OF_A_PERIOD), len(gauge) // _STEPS_OF_A_SERIES))
+    steps /= width
+    gauge = _averaged_over(width, gauge)
+    own = repeating_part(gauge, steps)
+    if own is None:
+        return None
+    wanted = least * _relative_swing(gauge, own)
+    answers = []
+    for signal in (_averaged_over(width, signal) for signal in averaged):
+        part = repeating_part(signal, steps)
+        if part is not None:
+            answers.append(part.significant and _relative_swing(signal, part) >= wanted)
+        elif _is_flat(signal):
+            answers.append(False)
+    return any(answers) if answers else None
+
+
+def _averaged_over(width: int, values: FloatArray) -> FloatArray:
+    if width == 1:
+        return values
+    rows = values[: len(values) // width * width].reshape(-1, width)
+    known = np.isfinite(rows)
+    count = np.count_nonzero(known, axis=1)
+    total = np.where(known, rows, 0.0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _relative_swing(values: FloatArray, part: Repeating) -> float:
+    """Of the level: so that percent, watts and shares compare."""
+    level = abs(float(np.mean(values[np.isfinite(values)])))
+    return part.deviation / level if level > 0 else 0.0
+
+
+def _is_flat(values: FloatArray) -> bool:
+    """Measured, and it does not move: an answer, unlike no data."""
+    known = values[np.isfinite(values)]
+    return len(known) >= len(values) / 2 > 0 and float(known.min()) == float(known.max())

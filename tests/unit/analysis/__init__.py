@@ -1,0 +1,1 @@
+"""Pure code on arrays: simulated jobs in, verdicts out."""
