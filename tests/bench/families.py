@@ -1,8 +1,8 @@
 """Synthetic series of which the truth is known, hard on purpose.
 
-A family is a function of a random generator that returns one series; the same seed gives the
-same series. Lengths are 128 to 2,048 samples, periods at least four samples and at most a third
-of the length, mostly no whole number of samples. Noise is up to as large as the signal, a
+A family is a function of a random generator and a length that returns one series; the same seed
+gives the same series. Lengths are 128 to 2,048 samples, periods at least four samples and at most
+a third of the length, mostly no whole number of samples. Noise is up to as large as the signal, a
 tenth of the samples of every third series is missing.
 """
 
@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cepheid.model import FloatArray
 
 Generator = np.random.Generator
 
 LENGTHS = (128, 256, 512, 1024, 2048)
+LONG = ("iterations in epochs", "resets")
+"""Families that need room for what they are: 512 samples at least."""
 NOISE = (0.1, 0.3, 0.6, 1.0)
 """Standard deviation of the noise in those of the signal."""
 SHORTEST_PERIOD = 4.0
@@ -32,12 +35,9 @@ class Sample:
     step_seconds: float = 1.0
 
 
+Make = Callable[[Generator, int], tuple[FloatArray, tuple[float, ...]]]
 Shape = Callable[[Generator, FloatArray], FloatArray]
 """From a phase that grows by 1 with every cycle to a signal."""
-
-
-def _length(rng: Generator) -> int:
-    return int(rng.choice(LENGTHS))
 
 
 def _period(rng: Generator, n: int) -> float:
@@ -45,7 +45,9 @@ def _period(rng: Generator, n: int) -> float:
     return float(n / np.exp(rng.uniform(np.log(FEWEST_CYCLES), np.log(most))))
 
 
-def _noisy(rng: Generator, signal: FloatArray, trend: FloatArray | float = 0.0) -> FloatArray:
+def _noisy(
+    rng: Generator, signal: FloatArray, trend: NDArray[np.floating] | float = 0.0
+) -> FloatArray:
     """With noise, an offset and a scale of its own, and here and there without some samples."""
     spread = float(signal.std()) or 1.0  # a pulse may fall between two samples
     noise = rng.choice(NOISE) * rng.standard_normal(len(signal))
@@ -88,18 +90,16 @@ def _any_shape(rng: Generator, phase: FloatArray) -> FloatArray:
     return SHAPES[int(rng.integers(len(SHAPES)))](rng, phase)
 
 
-def _steady(shape: Shape) -> Callable[[Generator], tuple[FloatArray, tuple[float, ...]]]:
-    def make(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
-        n = _length(rng)
+def _steady(shape: Shape) -> Make:
+    def make(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
         period = _period(rng, n)
         return _noisy(rng, shape(rng, np.arange(n) / period + rng.random())), (period,)
 
     return make
 
 
-def _jittered(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
+def _jittered(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
     """Every iteration takes 5 to 15 % more or less than the one before; phases drift apart."""
-    n = _length(rng)
     period = _period(rng, n)
     lengths = period * (1 + rng.uniform(0.05, 0.15) * rng.standard_normal(int(2 * n / period) + 8))
     ends = np.cumsum(np.maximum(lengths, 0.3 * period))
@@ -108,9 +108,8 @@ def _jittered(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
     return _noisy(rng, _any_shape(rng, phase)), (float(n / phase[-1]),)
 
 
-def _nested(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
+def _nested(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
     """Iterations, and at the end of every epoch a pause."""
-    n = int(rng.choice([512, 1024, 2048]))
     epoch = n / rng.uniform(3, 8)
     per_epoch = int(rng.integers(5, 13))
     position = (np.arange(n) / epoch + rng.random()) % 1
@@ -121,8 +120,7 @@ def _nested(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
     return _noisy(rng, (working & inside) + 0.5 * working), (iteration, epoch)
 
 
-def _drift(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
-    n = _length(rng)
+def _drift(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
     period = _period(rng, n)
     signal = _any_shape(rng, np.arange(n) / period)
     position = np.linspace(0, 1, n)
@@ -130,8 +128,7 @@ def _drift(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
     return _noisy(rng, signal, trend), (period,)
 
 
-def _level_shift(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
-    n = _length(rng)
+def _level_shift(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
     period = _period(rng, n)
     signal = _any_shape(rng, np.arange(n) / period)
     at = int(rng.uniform(0.2, 0.8) * n)
@@ -139,9 +136,8 @@ def _level_shift(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
     return _noisy(rng, signal, shift), (period,)
 
 
-def _gaps(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
+def _gaps(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
     """Prometheus was away: whole stretches are missing."""
-    n = _length(rng)
     period = _period(rng, n)
     values = _noisy(rng, _any_shape(rng, np.arange(n) / period))
     for _ in range(int(rng.integers(1, 4))):
@@ -151,9 +147,8 @@ def _gaps(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
     return values, (period,)
 
 
-def _resets(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
+def _resets(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
     """The job is restarted now and then: the phase starts anew, with a quiet time before."""
-    n = int(rng.choice([512, 1024, 2048]))
     period = _period(rng, n // 3)
     phase = np.arange(n) / period
     signal = np.zeros(n)
@@ -168,30 +163,27 @@ def _resets(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
     return _noisy(rng, signal), (period,)
 
 
-def _quantised(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
+def _quantised(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
     """GPU_UTIL as it often is: 0 or 100, and now and then the wrong one of them."""
-    n = _length(rng)
     period = _period(rng, n)
     on = (np.arange(n) / period + rng.random()) % 1 < rng.uniform(0.2, 0.8)
     wrong = rng.random(n) < rng.uniform(0, 0.15)
     return 100.0 * (on ^ wrong).astype(np.float64), (period,)
 
 
-def _clipped(rng: Generator) -> tuple[FloatArray, tuple[float, ...]]:
+def _clipped(rng: Generator, n: int) -> tuple[FloatArray, tuple[float, ...]]:
     """Cut off at 0 and 100, as every utilisation is."""
-    n = _length(rng)
     period = _period(rng, n)
     signal = rng.uniform(30, 90) * np.sin(2 * np.pi * (np.arange(n) / period + rng.random()))
     noise = rng.choice(NOISE) * signal.std() * rng.standard_normal(n)
     return np.clip(rng.uniform(20, 80) + signal + noise, 0, 100), (period,)
 
 
-def _white(rng: Generator) -> FloatArray:
-    return rng.standard_normal(_length(rng))
+def _white(rng: Generator, n: int) -> FloatArray:
+    return rng.standard_normal(n)
 
 
-def _autoregressive(rng: Generator) -> FloatArray:
-    n = _length(rng)
+def _autoregressive(rng: Generator, n: int) -> FloatArray:
     memory = rng.uniform(0.5, 0.95)
     values = np.empty(n + 200)
     last = 0.0
@@ -201,41 +193,37 @@ def _autoregressive(rng: Generator) -> FloatArray:
     return values[200:]
 
 
-def _random_walk(rng: Generator) -> FloatArray:
-    return np.cumsum(rng.standard_normal(_length(rng)))
+def _random_walk(rng: Generator, n: int) -> FloatArray:
+    return np.cumsum(rng.standard_normal(n))
 
 
-def _shot_noise(rng: Generator) -> FloatArray:
+def _shot_noise(rng: Generator, n: int) -> FloatArray:
     """Requests at random moments, each with a tail of work: what serving looks like."""
-    n = _length(rng)
     arrivals = (rng.random(n) < rng.uniform(0.01, 0.2)) * rng.exponential(1.0, n)
     tail = np.exp(-np.arange(200) / rng.uniform(1, 20))
     return np.convolve(arrivals, tail)[:n] + 0.05 * rng.standard_normal(n)
 
 
-def _ramp(rng: Generator) -> FloatArray:
-    n = _length(rng)
+def _ramp(rng: Generator, n: int) -> FloatArray:
     return rng.uniform(-20, 20) * np.linspace(0, 1, n) + rng.standard_normal(n)
 
 
-def _levels(rng: Generator) -> FloatArray:
-    n = _length(rng)
+def _levels(rng: Generator, n: int) -> FloatArray:
     values = rng.uniform(0.05, 1) * rng.standard_normal(n)
     for at in rng.integers(0, n, int(rng.integers(1, 7))):
         values[at:] += rng.uniform(-5, 5)
     return values
 
 
-def _irregular_bursts(rng: Generator) -> FloatArray:
+def _irregular_bursts(rng: Generator, n: int) -> FloatArray:
     """A person at a notebook: work of random length after pauses of random length."""
-    n = _length(rng)
     busy, pause = n / rng.uniform(20, 80), n / rng.uniform(10, 40)
     ends = np.cumsum(rng.exponential(1.0, 800) * np.tile([pause, busy], 400) + 1)
     on = np.searchsorted(ends, np.arange(n)) % 2
     return 100.0 * on * rng.uniform(0.8, 1) + rng.uniform(0, 3) * rng.standard_normal(n)
 
 
-POSITIVE: dict[str, Callable[[Generator], tuple[FloatArray, tuple[float, ...]]]] = {
+POSITIVE: dict[str, Make] = {
     "sine": _steady(_sine),
     "square": _steady(_square),
     "sawtooth": _steady(_sawtooth),
@@ -250,7 +238,7 @@ POSITIVE: dict[str, Callable[[Generator], tuple[FloatArray, tuple[float, ...]]]]
     "quantised": _quantised,
     "clipped": _clipped,
 }
-NEGATIVE: dict[str, Callable[[Generator], FloatArray]] = {
+NEGATIVE: dict[str, Callable[[Generator, int], FloatArray]] = {
     "white noise": _white,
     "AR(1) 0.5-0.95": _autoregressive,
     "random walk": _random_walk,
@@ -262,15 +250,17 @@ NEGATIVE: dict[str, Callable[[Generator], FloatArray]] = {
 
 
 def samples(each: int, seed: int = 0) -> Iterator[Sample]:
-    """`each` series of every family. The seed of a series is its family and number."""
-    for family, make in POSITIVE.items():
+    """`each` series of every family."""
+    for family in (*POSITIVE, *NEGATIVE):
         for number in range(each):
-            values, periods = make(_generator(family, number, seed))
-            yield Sample(family, values, periods)
-    for family, make_negative in NEGATIVE.items():
-        for number in range(each):
-            yield Sample(family, make_negative(_generator(family, number, seed)), ())
+            yield sample(family, number, seed)
 
 
-def _generator(family: str, number: int, seed: int) -> Generator:
-    return np.random.default_rng([seed, number, *family.encode()])
+def sample(family: str, number: int, seed: int = 0, length: int | None = None) -> Sample:
+    """The same for the same arguments, whichever others are asked for."""
+    rng = np.random.default_rng([seed, number, *family.encode()])
+    drawn = int(rng.choice(LENGTHS[2:] if family in LONG else LENGTHS))
+    n = drawn if length is None else length
+    if family in NEGATIVE:
+        return Sample(family, NEGATIVE[family](rng, n), ())
+    return Sample(family, *POSITIVE[family](rng, n))
