@@ -24,6 +24,11 @@ def install_base(kubectl: Kubectl) -> None:
         kubectl("apply", "--server-side", f"--filename={MANIFESTS / name}")
 
 
+def wait_for_base(kubectl: Kubectl) -> None:
+    """Apart from installing it, so that all else starts meanwhile."""
+    _wait_for_rollout(kubectl.within("kube-system"), "Deployment/coredns")
+
+
 def install(kubectl: Kubectl, share: Path) -> None:
     """Simulated GPUs, Prometheus and the training operator."""
     manifests = [
@@ -34,13 +39,17 @@ def install(kubectl: Kubectl, share: Path) -> None:
     first = [m for m in manifests if m["kind"] in ("Namespace", "CustomResourceDefinition")]
     kubectl.apply(*first)
     kubectl.apply(*(manifest for manifest in manifests if manifest not in first))
-    limit = f"--timeout={ROLLOUT_SECONDS}s"
     with step("waiting for the add-ons"):
         for workload in manifests:
             if workload["kind"] in ("Deployment", "DaemonSet"):
                 there = kubectl.within(workload["metadata"]["namespace"])
                 name = f"{workload['kind']}/{workload['metadata']['name']}"
-                there("rollout", "status", name, limit, timeout_seconds=ROLLOUT_SECONDS + 10)
+                _wait_for_rollout(there, name)
+
+
+def _wait_for_rollout(there: Kubectl, name: str) -> None:
+    limit = f"--timeout={ROLLOUT_SECONDS}s"
+    there("rollout", "status", name, limit, timeout_seconds=ROLLOUT_SECONDS + 10)
 
 
 def _kustomize(kubectl: Kubectl, directory: Path) -> list[dict[str, Any]]:
@@ -107,7 +116,7 @@ def add_kwok_nodes(kubectl: Kubectl, count: int) -> None:
             batch = {"apiVersion": "v1", "kind": "List", "items": nodes}
             kubectl("create", "--filename=-", stdin=json.dumps(batch))
         # All in one question: `kubectl wait` asks for each, which takes minutes for a thousand.
-        wait_for("all kwok nodes are ready", lambda: _ready_kwok_nodes(kubectl) == count, 180, 2)
+        wait_for("all kwok nodes are ready", lambda: _ready_kwok_nodes(kubectl) == count, 300, 2)
     say(f"{count} kwok nodes are ready")
 
 

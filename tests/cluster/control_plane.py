@@ -19,7 +19,7 @@ from tests.cluster.progress import ClusterError
 
 FILES = "/etc/kubernetes"  # of every machine: its certificates, kubeconfigs and configuration
 AFTER_API = ("kube-controller-manager", "kube-scheduler")  # their roles exist once it is ready
-READY_SECONDS = 90
+READY_SECONDS = 180  # several may start on two cores
 
 
 def prepare(cluster: Cluster, authority: Authority) -> dict[str, Service]:

@@ -16,8 +16,10 @@ def demo(name: str) -> str:
     kubectl = lifecycle.kubectl(cluster)
     with step("starting the sample jobs"):
         kubectl("apply", "--server-side", f"--filename={SAMPLES / 'namespace.yaml'}")
-        kubectl("apply", "--server-side", f"--filename={SAMPLES}")
         there = kubectl.within("demo")
+        # Made by a controller, some time after the namespace; until then no pod is admitted.
+        wait_for("the default service account", lambda: there.get("serviceaccount", "default"))
+        kubectl("apply", "--server-side", f"--filename={SAMPLES}")
         wait_for(
             "the sample jobs' pods run",
             lambda: [p["status"]["phase"] for p in there.items("pods")].count("Running") >= PODS,

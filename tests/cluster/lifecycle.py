@@ -76,6 +76,7 @@ def up(cluster: Cluster) -> Cluster:
         cluster = _start(cluster, parts)
         addons.install_base(kubectl(cluster))
         addons.install(kubectl(cluster), parts.binaries / "share")
+        addons.wait_for_base(kubectl(cluster))
         if cluster.kwok_nodes:
             addons.add_kwok_nodes(kubectl(cluster), cluster.kwok_nodes)
         (cluster.directory / READY).touch()

@@ -14,9 +14,9 @@ from tests.cluster.progress import ClusterError, run
 INIT = Path(__file__).with_name("machine-init")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # as in machine-init
 NAMESPACES = ("--mount", "--pid", "--net", "--uts", "--ipc")
-BOOT_SECONDS = 30
+BOOT_SECONDS = 60
 COMMAND_SECONDS = 120
-JOIN_SECONDS = 2  # until a process that just started has joined its cgroup
+JOIN_SECONDS = 10  # until a process that just started has joined its cgroup
 
 
 @dataclass(frozen=True)

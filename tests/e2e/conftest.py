@@ -60,7 +60,10 @@ def _namespace(kubectl: Kubectl, test: str, security: str) -> Iterator[Kubectl]:
     kubectl.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
     )
-    yield kubectl.within(name)
+    there = kubectl.within(name)
+    # Made by a controller, some time after the namespace; until then no pod is admitted.
+    wait_for("the default service account", lambda: there.get("serviceaccount", "default"))
+    yield there
     kubectl("delete", "namespace", name, "--wait=false")
 
 
@@ -90,8 +93,10 @@ def prometheus(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> It
             stdout=output,
         ) as forwarder,
     ):
-        address = wait_for(
-            "kubectl port-forward", lambda: re.search(r"127\.0\.0\.1:\d+", log.read_text())
-        )
-        yield Prometheus(address[0])
-        forwarder.terminate()
+        try:
+            address = wait_for(
+                "kubectl port-forward", lambda: re.search(r"127\.0\.0\.1:\d+", log.read_text())
+            )
+            yield Prometheus(address[0])
+        finally:
+            forwarder.terminate()  # else leaving the block would wait for it for ever

@@ -25,6 +25,9 @@ class Prometheus:
             connection.request("GET", path)
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
+        except (OSError, http.client.HTTPException) as problem:
+            # A connection that broke on its way is no answer: who waits asks again.
+            raise ClusterError(f"no answer from {self.address} to {path}: {problem}") from problem
         finally:
             connection.close()
 

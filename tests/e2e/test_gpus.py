@@ -12,8 +12,9 @@ from tests.e2e.prometheus import Prometheus
 from tests.e2e.workloads import A100, T4, exporter_on, pod, pod_spec
 
 COUNTERS = REPOSITORY / "tests/unit/simgpu/dcgm_default_counters.csv"
-# A scrape every 15 s, a collection every 5: what changed is seen within two of each.
-SEEN_SECONDS = 60
+# A scrape every 15 s, a collection every 5: what changed is seen within two of each, or later
+# where a busy machine lets some of them fail.
+SEEN_SECONDS = 120
 
 Fault = Callable[..., str]
 
@@ -25,7 +26,8 @@ def node_with(kubectl: Kubectl, product: str) -> str:
 
 
 def run_to_ready(namespace: Kubectl, name: str) -> None:
-    namespace("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=90s")
+    # Long enough also for the pods of the test before, which end meanwhile, to free their GPUs.
+    namespace("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=150s")
 
 
 def test_a_pod_that_asks_for_two_gpus_gets_two_and_prometheus_knows_whose_they_are(
@@ -53,15 +55,23 @@ def test_a_pod_that_asks_for_two_gpus_gets_two_and_prometheus_knows_whose_they_a
         SEEN_SECONDS,
         every_seconds=2,
     )
-    (memory,) = {s.value for s in prometheus.query(f"DCGM_FI_DEV_FB_USED{{{own}}}")}
-    assert memory == pytest.approx(5000, rel=0.01)
-    cpu = wait_for(
-        "cAdvisor's series of the same container",
-        lambda: prometheus.query(f"container_cpu_usage_seconds_total{{{own}}}"),
+    # The labels are missing from a page for which the kubelet was too slow to name the owners.
+    wait_for(
+        "their memory under the same labels",
+        lambda: (
+            [s.value for s in prometheus.query(f"DCGM_FI_DEV_FB_USED{{{own}}}")]
+            == [pytest.approx(5000, rel=0.01)] * 2
+        ),
         SEEN_SECONDS,
         every_seconds=2,
     )
-    assert cpu[0].value > 0
+    # Not any sample: cAdvisor's first look is at the container's birth.
+    cpu = wait_for(
+        "cAdvisor's series of the same container",
+        lambda: prometheus.query(f"container_cpu_usage_seconds_total{{{own}}} > 0"),
+        SEEN_SECONDS,
+        every_seconds=2,
+    )
     spec = namespace.get("pod", "trainer")["spec"]
     assert {cpu[0].labels["node"], *busy_nodes().values()} == {spec["nodeName"]}
 
@@ -104,10 +114,13 @@ def test_the_energy_counter_of_a_gpu_at_rest_is_its_power_over_time(
 ) -> None:
     """That it is exact is the unit tests' part: here a scrape is up to 5 s behind the exporter."""
     power = "DCGM_FI_DEV_POWER_USAGE[2m]"
-    rested = f"changes({power}) == 0 and count_over_time({power}) >= 5"
-    watts_at_rest = f"avg_over_time({power}) and ({rested})"
-    resting = wait_for("a GPU at rest", lambda: prometheus.query(watts_at_rest), 150, 3)
-    # A GPU has a series for each pod that holds it and one for when nobody does.
+    # As many as there are, but for one: over a long time a page that comes late changes little.
+    rested = f"changes({power}) == 0 and count_over_time({power}) >= 7"
+    # A GPU has a series for each pod that holds it and one for when nobody does. The latter
+    # rests before a pod and after it, and yet the energy between is what the pod has drawn.
+    kept = f"count by (UUID) (count_over_time({power})) == 1"
+    watts_at_rest = f"avg_over_time({power}) and ({rested}) and on (UUID) ({kept})"
+    resting = wait_for("a GPU at rest", lambda: prometheus.query(watts_at_rest), 300, 3)
     watts = {(s.labels["UUID"], s.labels.get("pod")): s.value for s in resting}
     compared = 0
     for labels, samples in prometheus.samples("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION[2m]"):
@@ -135,7 +148,8 @@ def fault(kubectl: Kubectl) -> Iterator[Fault]:
 
 
 def allocatable(kubectl: Kubectl, node: str) -> int:
-    return int(kubectl.get("node", node)["status"]["allocatable"]["nvidia.com/gpu"])
+    # None before the kubelet has told of its plugin.
+    return int(kubectl.get("node", node)["status"]["allocatable"].get("nvidia.com/gpu", 0))
 
 
 def test_a_lost_gpu_leaves_the_node_and_the_metrics_and_comes_back(

@@ -20,7 +20,7 @@ def wait_for_success(namespace: Kubectl, kind: str, name: str) -> None:
     wait_for(
         f"{kind} {name} succeeds",
         lambda: conditions(namespace, kind, name).get("Succeeded") == "True",
-        timeout_seconds=180,
+        timeout_seconds=300,  # several pods, one after the other, and GPUs that others still hold
     )
 
 

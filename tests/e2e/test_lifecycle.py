@@ -113,7 +113,7 @@ def test_starts_at_the_same_moment_do_not_get_in_each_others_way(before: Traces)
 @pytest.fixture(scope="module")
 def side(before: Traces) -> Iterator[Cluster]:
     """A second cluster beside the run's own."""
-    assert not Traces.now(without=others()).added_since(before)
+    before.assert_nothing_added(without=others())
     try:
         yield lifecycle.up(Cluster.of(SIDE, SIDE_NODES, KWOK_NODES))
     finally:
@@ -177,7 +177,12 @@ def test_kwok_nodes_are_ready_and_run_pods(side_kubectl: Kubectl) -> None:
     spec = pod_spec([], gpus=8, selector={"type": "kwok"})
     spec["tolerations"] = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
     side_kubectl.apply(pod("large", spec))
-    side_kubectl("wait", "--for=condition=Ready", "pod/large", "--timeout=60s")
+    side_kubectl("wait", "--for=condition=Ready", "pod/large", "--timeout=150s")
+
+
+def capacity(kubectl: Kubectl, node: str) -> dict[str, str]:
+    found: dict[str, str] = kubectl.get("node", node)["status"]["capacity"]
+    return found
 
 
 def scrape(kubectl: Kubectl, node: str) -> str:
@@ -187,39 +192,42 @@ def scrape(kubectl: Kubectl, node: str) -> str:
 
 
 def test_a_mig_slice_is_counted_given_and_measured_as_one(side_kubectl: Kubectl) -> None:
-    capacity = side_kubectl.get("node", "mig")["status"]["capacity"]
     slices = {"nvidia.com/mig-3g.40gb": "1", "nvidia.com/mig-1g.10gb": "1"}
-    assert slices.items() <= capacity.items()
+    # A kubelet tells the API server of its plugins every 10 s, not at once.
+    wait_for("the slices", lambda: slices.items() <= capacity(side_kubectl, "mig").items())
     arguments = ["--pattern=training", "--step-seconds=1", "--memory-mib=4000"]
     side_kubectl.apply(
         pod("sliced", pod_spec(arguments, resource="nvidia.com/mig-1g.10gb", name="train"))
     )
-    side_kubectl("wait", "--for=condition=Ready", "pod/sliced", "--timeout=60s")
+    side_kubectl("wait", "--for=condition=Ready", "pod/sliced", "--timeout=150s")
 
-    def lines() -> list[str]:
-        return [line for line in scrape(side_kubectl, "mig").splitlines() if 'pod="sliced"' in line]
+    def busy() -> list[str]:
+        page = scrape(side_kubectl, "mig").splitlines()
+        lines = [line for line in page if 'pod="sliced"' in line]
+        return lines if any("ENGINE_ACTIVE" in line for line in lines) else []
 
-    wait_for("the slice is busy", lambda: any("ENGINE_ACTIVE" in x for x in lines()))
-    assert all('GPU_I_PROFILE="1g.10gb"' in line for line in lines())
-    assert not any(line.startswith("DCGM_FI_DEV_GPU_UTIL") for line in lines())
+    lines = wait_for("the slice is busy", busy)
+    assert all('GPU_I_PROFILE="1g.10gb"' in line for line in lines)
+    assert not any(line.startswith("DCGM_FI_DEV_GPU_UTIL") for line in lines)
 
 
 def test_four_pods_share_a_time_sliced_gpu(side_kubectl: Kubectl) -> None:
-    assert side_kubectl.get("node", "shared")["status"]["capacity"]["nvidia.com/gpu"] == "4"
+    wait_for("4 shares", lambda: capacity(side_kubectl, "shared").get("nvidia.com/gpu") == "4")
     names = [f"sharer-{i}" for i in range(4)]
     spec = pod_spec(
         ["--pattern=idle", "--memory-mib=1000"], selector={"kubernetes.io/hostname": "shared"}
     )
     side_kubectl.apply(*(pod(name, spec) for name in names))
-    side_kubectl("wait", "--for=condition=Ready", *(f"pod/{n}" for n in names), "--timeout=90s")
+    side_kubectl("wait", "--for=condition=Ready", *(f"pod/{n}" for n in names), "--timeout=150s")
 
-    def used() -> list[str]:
+    def used() -> list[tuple[str, int]]:
+        """The value of each series, and how many of the pods it names."""
         text = scrape(side_kubectl, "shared")
-        return [x for x in text.splitlines() if x.startswith("DCGM_FI_DEV_FB_USED{")]
+        series = [x for x in text.splitlines() if x.startswith("DCGM_FI_DEV_FB_USED{")]
+        return [(x.split()[-1], sum(f'pod="{name}"' in x for name in names)) for x in series]
 
     # The memory of all four under the name of one: the trap that a reader must know of.
-    wait_for("the sum", lambda: [x.split()[-1] for x in used()] == ["4000"], 60)
-    assert sum(f'pod="{name}"' in used()[0] for name in names) == 1
+    wait_for("the sum under one name", lambda: used() == [("4000", 1)])
 
 
 def test_a_kubelet_that_crashes_is_started_again_and_its_gpus_stay(

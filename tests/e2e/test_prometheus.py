@@ -66,10 +66,10 @@ def test_a_pod_that_computes_and_writes_has_every_series_of_cadvisor_that_is_kep
         found = prometheus.query(f"{{{own}}}") + prometheus.query('{__name__=~"machine_.*"}')
         return cadvisor_names() - {sample.labels["__name__"] for sample in found}
 
-    wait_for("every series", lambda: not missing(), 90, every_seconds=3)
+    wait_for("every series", lambda: not missing(), every_seconds=3)
     # The first sample may be from between the program's start, which reads, and its first write.
     written = f'container_fs_writes_bytes_total{{{own}, container="main"}} > 0'
-    wait_for("bytes written", lambda: prometheus.query(written), 90, every_seconds=3)
+    wait_for("bytes written", lambda: prometheus.query(written), every_seconds=3)
     kept = prometheus.query('count by (__name__) ({job="cadvisor", __name__!~"scrape_.*|up"})')
     assert {sample.labels["__name__"] for sample in kept} == cadvisor_names()
 
@@ -101,7 +101,8 @@ def test_its_account_may_read_metrics_and_nothing_else(
 @pytest.mark.machine
 def test_the_web_pages_answer_on_the_printed_address(cluster: Cluster) -> None:
     printed = Prometheus(cluster.prometheus_url.removeprefix("http://"))
-    status, page = printed.get("/query")
+    # The port of the service opens when kube-proxy comes to it, some time after its pod is ready.
+    status, page = wait_for("Prometheus at its printed address", lambda: printed.get("/query"))
     assert status == 200
     assert "<title>Prometheus Time Series Collection" in page
     script = re.search(r'src="\.?(/assets/[^"]+\.js)"', page)
