@@ -1,6 +1,6 @@
 # The two commands of the README are `make demo` and `make test`; both do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint unit e2e images kind-load lock
+.PHONY: help demo down test lint unit e2e bench images kind-load lock
 
 # The name of the demo's cluster: another one runs beside it.
 NAME ?= demo
@@ -48,6 +48,11 @@ else
 	@$(VENV_PYTHON) -m tests.cluster prepare
 	@$(VENV_PYTHON) -m pytest tests/e2e
 endif
+
+# Figures, not verdicts: nothing fails on a slow machine. About five minutes.
+bench: ## the analysis against what a user would pick instead; DATA=folder adds recorded series
+	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.bench $(if $(DATA),--data=$(abspath $(DATA))) $(ARGS)
 
 images: ## all images as one OCI archive; prints its path (root, Debian)
 	@$(BOOTSTRAP) cluster

@@ -4,4 +4,41 @@ In come arrays of numbers on a time grid, with NaN where nothing was measured; o
 period and how strong it is, the forecast and how wrong it was when tried on the past, the type
 of the job, what holds it back. It never looks at a clock, reads or writes nothing, and answers
 "not known" rather than guess.
+
+| module | question |
+|---|---|
+| grid | where on a regular grid do the samples lie, and which of them cannot be? |
+| period | which pattern comes back, and after how long? (autocovariance, repetition) |
+| alias | is that cycle real, or did sampling make it? |
+| forecast | what comes next, and how wrong was that method before? (forecasters) |
+| jobtype | what kind of job is this? (signals, features, jobrules) |
+| bottleneck | what holds it back? (findings, pauses) |
+| leak, drift | does memory grow for good? did the level change? |
+| stragglers, regression | which worker lags? is this run worse than the earlier ones? |
 """
+
+from cepheid.analysis import (
+    alias,
+    bottleneck,
+    drift,
+    forecast,
+    grid,
+    jobtype,
+    leak,
+    period,
+    regression,
+    stragglers,
+)
+
+__all__ = [
+    "alias",
+    "bottleneck",
+    "drift",
+    "forecast",
+    "grid",
+    "jobtype",
+    "leak",
+    "period",
+    "regression",
+    "stragglers",
+]

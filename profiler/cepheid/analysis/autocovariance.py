@@ -52,8 +52,8 @@ def standardised(values: FloatArray) -> Signal | None:
     if not whole:
         ramp = ramp[present]
         ramp = ramp - ramp.sum() / count
-    known -= (ramp @ known) / (ramp @ ramp) * ramp
-    variance = float(known @ known) / count
+    known -= dot(ramp, known) / dot(ramp, ramp) * ramp
+    variance = dot(known, known) / count
     if variance < 1e-20:  # noqa: PLR2004 # rounding of a constant or a ramp; the largest is 1
         return None
     known /= variance**0.5
@@ -68,7 +68,7 @@ def standardised(values: FloatArray) -> Signal | None:
 def _without_freaks(values: FloatArray) -> FloatArray:
     """Centred; what stands out by more than half of the range of all others is cut there."""
     values = values - values.sum() / len(values)
-    usual = _USUAL_DEVIATIONS * (float(values @ values) / len(values)) ** 0.5
+    usual = _USUAL_DEVIATIONS * (dot(values, values) / len(values)) ** 0.5
     if values.max() < usual and values.min() > -usual:
         return values
     freaks = 1 + len(values) // 100
@@ -129,6 +129,11 @@ def _fast_size(at_least: int) -> int:
         odd << max(0, (-(-at_least // odd) - 1).bit_length())
         for odd in (1, 3, 5, 9, 15, 25, 27, 45, 75, 81, 125, 135)
     )
+
+
+def dot(one: FloatArray, other: FloatArray) -> float:
+    """Without BLAS: for long arrays that wakes a thread a core, and each burns CPU waiting."""
+    return float(np.einsum("i,i->", one, other))
 
 
 def moving_sum(values: FloatArray, width: int) -> FloatArray:

@@ -13,10 +13,11 @@ that it may be lopsided. It assumes no noise of any kind, only that the future e
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cepheid.analysis.autocovariance import IntArray
 from cepheid.analysis.forecasters import Past, names_of, predict
 from cepheid.analysis.period import find_cycles
 from cepheid.errors import CepheidError
@@ -25,8 +26,6 @@ from cepheid.model import Cycle, FloatArray, Forecast
 FEWEST_SAMPLES = 24
 FEWEST_ORIGINS = 8
 """Moments of the past at which the whole horizon was tried; fewer say too little of the error."""
-
-_IntArray = NDArray[np.intp]
 
 
 def forecast(
@@ -65,9 +64,9 @@ def forecast(
     middle = _weighted_median(now, weights[:, _group_of(ahead)])[0]
     tails = trial.tails(trial.errors(weights), level, length - first)
     lower, upper = middle + tails[:, _group_of(ahead)]
-    lines = past.scale * np.array([middle, lower, upper])
-    if bounds is not None:
-        lines = np.clip(lines, *bounds)
+    with np.errstate(over="ignore"):  # a band around what is nearly the largest float
+        lines = past.scale * np.array([middle, lower, upper])
+    lines = np.clip(lines, *(bounds or _ALL_FLOATS))
     mape, coverage = trial.back_test(level, length - first)
     heaviest = np.argsort(-weights.sum(axis=1))[:3]
     names = names_of(seasons)
@@ -119,21 +118,22 @@ def _seasons(periods: Iterator[float], room: int) -> tuple[float, ...]:
     return tuple(seasons[:2])
 
 
-def _horizons(furthest: int) -> _IntArray:
+@lru_cache(maxsize=8)
+def _horizons(furthest: int) -> IntArray:
     """Those that are tried: the near ones all, of the far ones some."""
     if furthest <= _MOST_HORIZONS:
         return np.arange(1, furthest + 1)
     return np.unique(np.rint(np.geomspace(1, furthest, _MOST_HORIZONS)).astype(np.intp))
 
 
-_MOST_HORIZONS = 16
-_MOST_ORIGINS = 48
-_CYCLES_BACK = 12
+_MOST_HORIZONS = 14
+_MOST_ORIGINS = 40
+_CYCLES_BACK = 10
 _SAME_PHASE = 2.0
 """What the moments at the present point of the cycle weigh together, all others being 1."""
 
 
-def _origins(first: int, length: int, seasons: tuple[float, ...]) -> tuple[_IntArray, FloatArray]:
+def _origins(first: int, length: int, seasons: tuple[float, ...]) -> tuple[IntArray, FloatArray]:
     """The moments from which the past is foretold, oldest first, and what each weighs."""
     last = length - 2
     spread = np.linspace(first, last, min(_MOST_ORIGINS, last - first + 1)).astype(np.intp)
@@ -151,7 +151,7 @@ def _origins(first: int, length: int, seasons: tuple[float, ...]) -> tuple[_IntA
     return origins[order], weights[order]
 
 
-def _group_of(horizons: _IntArray) -> _IntArray:
+def _group_of(horizons: IntArray) -> IntArray:
     """Near and far horizons are judged apart."""
     return np.searchsorted(_GROUP_STARTS, horizons, side="right") - 1
 
@@ -163,7 +163,7 @@ _GROUP_STARTS = np.array([1, 4, 12, 36, 108, 324])
 class _Trial:
     """What every forecaster would have said in the past, beside what came."""
 
-    group: _IntArray
+    group: IntArray
     """Of each horizon tried."""
     reach: FloatArray
     """By group: the mean horizon."""
@@ -178,8 +178,8 @@ class _Trial:
     def of(
         cls,
         past: Past,
-        horizons: _IntArray,
-        origins: _IntArray,
+        horizons: IntArray,
+        origins: IntArray,
         importance: FloatArray,
         seasons: tuple[float, ...],
     ) -> "_Trial":
@@ -213,8 +213,10 @@ class _Trial:
     def enough(self) -> bool:
         """Whether both halves of the past tell something of every group."""
         half = len(self.actual) // 2
-        known = np.array([(part > 0).sum(axis=0) for part in np.split(self.importance, [half])])
-        return bool(min(np.bincount(self.group, row).min() for row in known) >= FEWEST_ORIGINS)
+        return all(
+            np.bincount(self.group, (part > 0).sum(axis=0)).min() >= FEWEST_ORIGINS
+            for part in (self.importance[:half], self.importance[half:])
+        )
 
     def tails(self, errors: FloatArray, level: float, span: int) -> FloatArray:
         """Lower and upper error, by group, between which the level's share of the errors lies."""
@@ -231,7 +233,8 @@ class _Trial:
             tail = 0.5 * (1 - level) * (1 - slack)
             low, high = np.searchsorted(shares, np.array([tail, 1 - tail]) * shares[-1])
             tails[:, group] = ours[order[[max(low - 1, 0), min(high, len(order) - 1)]]]
-        return tails
+        # Where it erred to one side only, the band still holds what is foretold.
+        return np.clip(tails, _BELOW, _ABOVE)
 
     def back_test(self, level: float, span: int) -> tuple[float | None, float]:
         """Weights and band from the older half, tried on the newer: error in percent, coverage."""
@@ -245,9 +248,11 @@ class _Trial:
         return error, float(inside[known].mean())
 
 
+_ALL_FLOATS = (-float(np.finfo(np.float64).max), float(np.finfo(np.float64).max))
+_BELOW, _ABOVE = np.array([[-np.inf], [0.0]]), np.array([[0.0], [np.inf]])
 _SHARPNESS = 8
-_SLACK, _OVERLAP_SLACK = 0.05, 4.0
-_MOST_VOICES = 8
+_SLACK, _OVERLAP_SLACK = 0.08, 5.0
+_MOST_VOICES = 6
 """Forecasters in a median; those that weigh least only cost time."""
 
 
@@ -256,7 +261,8 @@ def _weighted_median(guesses: FloatArray, weights: FloatArray) -> FloatArray:
     loudest = np.argsort(-weights.max(axis=1))[:_MOST_VOICES]
     voices, weights = guesses[loudest], weights[loudest]
     at_most = np.zeros_like(voices)
+    part = np.empty_like(voices)
     for voice, weight in zip(voices, weights, strict=True):
-        at_most += weight * (voice <= voices)
+        at_most += np.multiply(voice <= voices, weight, out=part)
     middle = np.where(at_most >= 0.5 * weights.sum(axis=0), voices, np.inf)
     return np.asarray(middle.min(axis=0))

@@ -3,11 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cepheid.analysis.autocovariance import IntArray, dot
 from cepheid.model import FloatArray
-
-_IntArray = NDArray[np.intp]
 
 
 class Past(NamedTuple):
@@ -39,12 +37,12 @@ class Past(NamedTuple):
         sums = np.zeros(len(filled) + 1)
         np.cumsum(filled, out=sums[1:])
         rest = filled - sums[-1] / len(filled)
-        energy = float(rest @ rest)
-        fading = float(rest[1:] @ rest[:-1]) / energy if energy > 0 else 0.0
+        energy = dot(rest, rest)
+        fading = dot(rest[1:], rest[:-1]) / energy if energy > 0 else 0.0
         past = cls(measured, filled, sums, min(max(fading, 0.0), 0.99), scale)
         return past, len(series) - end
 
-    def mean(self, ends: _IntArray, length: int) -> FloatArray:
+    def mean(self, ends: IntArray, length: int) -> FloatArray:
         """Of the `length` samples up to each end, or as many as there are."""
         starts = np.maximum(ends + 1 - length, 0)
         return (self.sums[ends + 1] - self.sums[starts]) / (ends + 1 - starts)
@@ -83,7 +81,7 @@ def names_of(seasons: tuple[float, ...]) -> list[str]:
 
 
 def predict(
-    past: Past, origins: _IntArray, horizons: _IntArray, seasons: tuple[float, ...]
+    past: Past, origins: IntArray, horizons: IntArray, seasons: tuple[float, ...]
 ) -> FloatArray:
     """By forecaster, origin and horizon. `origins` are indices of the last sample known."""
     guesses = np.empty((len(names_of(seasons)), len(origins), len(horizons)))
@@ -94,7 +92,7 @@ def predict(
     return guesses
 
 
-def _plain(past: Past, origins: _IntArray, horizons: _IntArray, guesses: FloatArray) -> None:
+def _plain(past: Past, origins: IntArray, horizons: IntArray, guesses: FloatArray) -> None:
     x = past.filled
     last = x[origins]
     recent = x[np.maximum(origins[:, None] - _LAST_15, 0)]
@@ -129,8 +127,8 @@ _EXPONENTIAL = 0.7**_LAST_15 / (0.7**_LAST_15).sum()
 
 def _seasonal(
     past: Past,
-    origins: _IntArray,
-    horizons: _IntArray,
+    origins: IntArray,
+    horizons: IntArray,
     season: float,
     guesses: FloatArray,
     row: int,

@@ -63,14 +63,14 @@ def find_cycles(values: FloatArray, step_seconds: float) -> list[Cycle]:
     if period < SHORTEST_STEPS or _flickers(primary.period, covariance):
         return []
     period = _refined(period, covariance)
-    if period * FEWEST_CYCLES > signal.count:
+    longest_seen = signal.count / FEWEST_CYCLES
+    if not SHORTEST_STEPS <= period <= longest_seen:
         return []
     found = [(period, primary.share)]
-    found += (
-        (_refined(other.period, covariance), other.share)
-        for other in _others(candidates, period, fine, signal.count)
-        if _most_blocks_repeat(signal, other)
-    )
+    for other in _others(candidates, period, fine, signal.count):
+        steps = _refined(other.period, covariance)
+        if SHORTEST_STEPS <= steps <= longest_seen and _most_blocks_repeat(signal, other):
+            found.append((steps, other.share))
     return [
         Cycle(
             period_seconds=steps * step_seconds,
@@ -224,7 +224,7 @@ _SLOWEST_FLICKER = 0.5 + 0.5 * float(np.cos(2 * np.pi / SHORTEST_STEPS))
 def _refined(period: float, covariance: Autocovariance) -> float:
     """Sharper by the distance over several periods, as far as they keep step."""
     reach, half, around = int(period / 16), int(period / 2), max(1, int(0.12 * period))
-    lowest = 0.0
+    start, lowest = period, 0.0
     for periods in (1, 2, 4, 8):
         centre = round(periods * period)
         first, last = centre - around - 1, centre + around + 1
@@ -237,19 +237,23 @@ def _refined(period: float, covariance: Autocovariance) -> float:
             break  # jitter has blurred it, or it is no summit
         period = (first + best + 0.5 * (left - right) / (left - 2.0 * top + right)) / periods
         lowest = 0.5 * top
-    return _sharpened(period, covariance) if reach else period
+    return _sharpened(period, start, covariance) if reach else period
 
 
-def _sharpened(period: float, covariance: Autocovariance) -> float:
+def _sharpened(period: float, start: float, covariance: Autocovariance) -> float:
     """To a quarter of a step, by how well several periods meet.
 
     A job that starts by the clock makes edges and spikes: a step off, and they are missed. Where
     nothing is sharp, noise chooses among neighbours that are equally good.
     """
     around = max(1, int(0.015 * period))
-    quarters = period_grid = round(period) + np.arange(-4 * around, 4 * around + 1) / 4
-    most = max(1, min(4, int((len(covariance.at) / 2 + 1) / (period + around))))
-    lags = np.rint(np.outer(np.arange(1, most + 1), period_grid)).astype(np.intp)
+    nearby = np.arange(-4 * around, 4 * around + 1) / 4
+    quarters = round(period) + nearby
+    # Iterations within an epoch: averaged over some lags its summit has a hump to either side.
+    if abs(round(start) - round(period)) > around:
+        quarters = np.concatenate((round(start) + nearby, quarters))
+    most = max(1, min(4, int((len(covariance.at) / 2 + 1) / (max(period, start) + around))))
+    lags = np.rint(np.outer(np.arange(1, most + 1), quarters)).astype(np.intp)
     meeting = covariance.at[np.minimum(lags, len(covariance.at) - 1)].sum(axis=0)
     # Among equals the middle one: whole numbers of steps, as a clock makes them, lie there.
     best = np.flatnonzero(meeting >= meeting.max() - 1e-9)
