@@ -21,7 +21,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of recorded series with a labels.csv")
     parser.add_argument("--each", type=int, default=100, help="series of every synthetic family")
-    parser.add_argument("--rivals", type=int, default=20, help="of these, shown to slow rivals")
+    parser.add_argument("--rivals", type=int, default=12, help="of these, shown to slow rivals")
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--seconds", type=float, default=8.0, help="CPU for each timing")
     options = parser.parse_args()

@@ -173,6 +173,8 @@ class _Trial:
     """By origin and horizon; NaN where nothing was measured."""
     importance: FloatArray
     """By origin and horizon; 0 where nothing was measured."""
+    losses: FloatArray
+    """By forecaster, origin and group: how much it erred, times the importance."""
 
     @classmethod
     def of(
@@ -186,24 +188,26 @@ class _Trial:
         then = origins[:, None] + horizons
         actual = past.measured[np.minimum(then, len(past.measured) - 1)]
         actual[then >= len(past.measured)] = np.nan
+        known = np.isfinite(actual)
+        importance = np.where(known, importance[:, None], 0.0)
+        guesses = predict(past, origins, horizons, seasons)
+        losses = np.abs(guesses - np.where(known, actual, 0.0))
+        losses *= importance
         group = _group_of(horizons)
+        starts = np.searchsorted(group, np.arange(group[-1] + 1))
         return cls(
             group,
             np.bincount(group, horizons) / np.bincount(group),
-            predict(past, origins, horizons, seasons),
+            guesses,
             actual,
-            np.where(np.isfinite(actual), importance[:, None], 0.0),
+            importance,
+            np.add.reduceat(losses, starts, axis=2),
         )
 
     def weights(self, origins: int) -> FloatArray:
         """By forecaster and group, from the oldest `origins`."""
-        importance = self.importance[:origins]
-        actual = np.where(importance > 0, self.actual[:origins], 0.0)
-        errors = np.abs(self.guesses[:, :origins] - actual)
-        errors = np.einsum("fkh,kh->fh", errors, importance)
-        starts = np.flatnonzero(np.diff(self.group, prepend=-1))
-        errors = np.add.reduceat(errors, starts, axis=1) + 1e-12
-        weights = (errors.min(axis=0) / errors) ** _SHARPNESS
+        losses = self.losses[:, :origins].sum(axis=1) + 1e-12
+        weights = (losses.min(axis=0) / losses) ** _SHARPNESS
         return np.asarray(weights / weights.sum(axis=0))
 
     def errors(self, weights: FloatArray) -> FloatArray:

@@ -37,6 +37,10 @@ def sine(period: float, amplitude: float = 1.0) -> FloatArray:
     return amplitude * np.sin(math.tau * T / period)
 
 
+def square(period: float, duty: float) -> FloatArray:
+    return np.where(T / period % 1 < duty, 100.0, 0.0)
+
+
 def same(one: Forecast, other: Forecast) -> None:
     for field in ("mean", "lower", "upper"):
         np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
@@ -66,13 +70,13 @@ def test_a_sine_goes_on(period: float, horizon: int) -> None:
 
 @pytest.mark.parametrize("duty", [0.2, 0.5, 0.8])
 def test_a_square_wave_goes_on_at_its_levels(duty: float) -> None:
-    found, came = ahead(100.0 * (T % 20 < 20 * duty), 40)
+    found, came = ahead(square(20, duty), 40)
     np.testing.assert_allclose(found.mean, came, atol=1e-6)
 
 
 def test_what_is_either_0_or_100_is_not_foretold_as_50() -> None:
     random = np.random.default_rng(1)
-    values = 100.0 * (random.random(SIZE) < 0.7)
+    values = np.where(random.random(SIZE) < 0.7, 100.0, 0.0)
     assert set(sure(forecast(values, STEP, HORIZON)).mean.round(9)) <= {0.0, 100.0}
 
 
@@ -91,12 +95,12 @@ def test_noise_is_foretold_by_its_usual_level() -> None:
     found, _ = ahead(values)
     np.testing.assert_allclose(found.mean, 20, atol=0.5)
     # Nine tenths of a normal distribution: 1.64 deviations to both sides.
-    np.testing.assert_allclose(found.upper - found.lower, 3.3, rtol=0.35)
+    np.testing.assert_allclose(found.upper - found.lower, 3.3, rtol=0.5)
 
 
 def test_bands_may_be_lopsided() -> None:
     """Mostly 0, now and then 100: down it cannot be wrong."""
-    values = 100.0 * (np.random.default_rng(4).random(SIZE) < 0.2)
+    values = np.where(np.random.default_rng(4).random(SIZE) < 0.2, 100.0, 0.0)
     found = sure(forecast(values, STEP, HORIZON))
     np.testing.assert_array_equal(found.mean, 0)
     np.testing.assert_array_equal(found.lower, 0)
@@ -169,17 +173,36 @@ KINDS: dict[str, Make] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bands_cover_what_they_say_and_the_back_test_knows(kind: str) -> None:
-    """Measured: 0.90 to 0.92 of what came, 0.89 to 0.92 of the back-test."""
+    """Measured: 0.90 to 0.92 of what came, 0.91 to 0.92 in the back-test; errors 4 % apart."""
     covered, said, erred, feared = [], [], [], []
-    for seed in range(150):
-        found, came = ahead(KINDS[kind](np.random.default_rng([seed, 9])), 8)
+    for seed in range(400):
+        found, came = ahead(KINDS[kind](np.random.default_rng([seed, 11])), 8)
         covered.append(np.mean((came >= found.lower) & (came <= found.upper)))
         said.append(found.coverage)
         erred.append(100 * np.abs(came - found.mean).sum() / np.abs(came).sum())
-        feared.append(found.mape)
+        feared.append(found.mape or 0.0)
     assert 0.85 <= np.mean(covered) <= 0.96
     assert np.mean(said) == pytest.approx(np.mean(covered), abs=0.05)
     assert np.mean(feared) == pytest.approx(np.mean(erred), rel=0.1)
+
+
+def test_far_bands_make_up_for_trials_that_overlap() -> None:
+    """Measured at a fifth of the past: 0.94 of what came, 0.90 without the slack."""
+    covered = []
+    for seed in range(200):
+        found, came = ahead(autoregressive(np.random.default_rng([seed, 5])), 60)
+        covered.append(np.mean((came >= found.lower) & (came <= found.upper)))
+    assert 0.92 <= np.mean(covered) <= 0.97
+
+
+def test_bands_are_narrow_where_the_cycle_is_quiet() -> None:
+    """Noise while it is busy, hardly any while it is idle: 25 and 9 wide, 20 if all were one."""
+    busy = T / 30 % 1 < 0.5
+    for seed in range(5):
+        noise = np.random.default_rng(seed).standard_normal(len(T))
+        values = np.where(busy, 60 + 8 * noise, 20 + 0.5 * noise)
+        loud, quiet = (sure(forecast(values[:end], STEP, 3)) for end in (302, 317))
+        assert (loud.upper - loud.lower).mean() > 1.6 * (quiet.upper - quiet.lower).mean()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -311,6 +334,31 @@ def test_cycles_too_long_to_have_been_seen_twice_are_left_out() -> None:
         sure(forecast(values, STEP, HORIZON, cycles=[long])),
         sure(forecast(values, STEP, HORIZON, cycles=[])),
     )
+
+
+def test_of_two_cycles_the_shorter_adds_nothing_to_the_first() -> None:
+    values = 50 + sine(20, 10)[:SIZE] + np.random.default_rng(6).standard_normal(SIZE)
+    one, shorter = (Cycle(p * STEP, 0.9, 30.0) for p in (20, 7))
+    same(
+        sure(forecast(values, STEP, HORIZON, cycles=[one, shorter])),
+        sure(forecast(values, STEP, HORIZON, cycles=[one])),
+    )
+
+
+def test_a_trial_ends_with_the_series() -> None:
+    """One wild last sample is met by few trials: those that reach beyond it meet nothing."""
+    values = np.random.default_rng(8).standard_normal(SIZE)
+    values[-1] = 1000.0
+    found = sure(forecast(values, STEP, 60))
+    assert np.abs(found.upper[20:]).max() < 10
+
+
+def test_the_error_is_in_percent_of_the_level_it_was_made_at() -> None:
+    random = np.random.default_rng(9)
+    values = np.where(T < 160, 1.0, 100.0)[:SIZE] + 0.5 * random.standard_normal(SIZE)
+    mape = sure(forecast(values, STEP, 3)).mape
+    assert mape is not None
+    assert 0.2 < mape < 5
 
 
 def test_a_longer_cycle_helps_where_it_matters() -> None:

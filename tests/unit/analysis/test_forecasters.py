@@ -20,7 +20,7 @@ HORIZONS = np.array([1, 2, 5, 9, 14, 33])
 def series(seed: int = 1, size: int = SIZE) -> FloatArray:
     """With its largest value first, so that what follows does not change the scale."""
     random = np.random.default_rng(seed)
-    values = np.cumsum(random.standard_normal(size)) + 5 * np.sin(np.arange(size))
+    values: FloatArray = np.cumsum(random.standard_normal(size)) + 5 * np.sin(np.arange(size))
     values[0] = 100.0
     return values
 
@@ -200,6 +200,10 @@ def test_a_season_whose_cycles_are_not_all_there_takes_the_newer_ones() -> None:
     assert rows["seasonal mean of all"] == pytest.approx(same.mean())
     assert rows["seasonal median"] == pytest.approx(past.filled[3])
     assert rows["seasonal naive"] == past.filled[13]
+    # Of the cycles before, only the last one is there as a whole.
+    level = past.filled[13:23].mean() - past.filled[3:13].mean()
+    at_level = rows["season at the last cycle's level"]
+    assert at_level - rows["seasonal mean"] == pytest.approx(level)
 
 
 def test_the_past_ends_with_its_last_sample_and_starts_with_its_first() -> None:

@@ -187,5 +187,5 @@ def test_a_summit_of_a_coarse_copy_lies_between_its_steps() -> None:
 
 
 def test_a_short_series_has_no_coarse_copies() -> None:
-    values = np.arange(30) % 3.0
+    values = np.tile([0.0, 1.0, 2.0], 10)
     assert set(candidates_on_a_ring(values).coarseness) == {1.0}
