@@ -260,6 +260,10 @@ def _sharpened(period: float, start: float, covariance: Autocovariance) -> float
     return float(quarters[best[len(best) // 2]])
 
 
+_SHARP_STEPS = 16
+"""From here on half a step is little of a period."""
+
+
 def _others(
     candidates: Candidates, period: float, fine: Repetition, count: int
 ) -> Iterator[_Candidate]:
@@ -269,7 +273,10 @@ def _others(
     if len(longer.periods):
         first, last = fine.periods[[0, -1]]
         lags = np.clip(np.rint(longer.periods), first, last).astype(np.intp) - first
-        own = fine.repeating[round(period) - first]
+        # A short cycle that is no whole number of steps repeats fully only after a few of them.
+        few = 8 if period < _SHARP_STEPS else 1
+        meeting = np.rint(period * np.arange(1, few + 1)).astype(np.intp) - first
+        own = fine.repeating[meeting[meeting <= last - first]].max()
         gains = fine.repeating[lags] - own
         shares = gains / np.maximum(fine.within[lags] - own, LEAST_WITHIN)
         new = (gains > 0.1 * own) & (shares > threshold(longer.periods, count, coarse=True))
@@ -277,6 +284,7 @@ def _others(
             yield _shortest_of_the_strong(longer.where(new))
     # A pattern may look alike at a half or a third of its way without being another cycle.
     times = 1.0 / times
-    new = (times > 1.5) & (np.abs(times - np.rint(times)) > 0.05 * times)  # noqa: PLR2004
+    off = np.abs(times - np.rint(times))
+    new = (times > 1.5) & (off > np.minimum(0.05 * times, 0.15))  # noqa: PLR2004
     if new.any():
         yield _shortest_of_the_strong(candidates.where(new))

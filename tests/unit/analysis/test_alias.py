@@ -54,7 +54,7 @@ def test_iterations_shorter_than_a_step_are_never_confirmed(jitter: float) -> No
 
 @pytest.mark.parametrize("jitter", [0.0, 0.005, 0.02])
 def test_iterations_shorter_than_two_steps_are_hardly_ever_confirmed(jitter: float) -> None:
-    """Measured: 4 of 500, where pulses of 4 s meet the readings by turns."""
+    """Measured: 1 of 290, 5 of 261 and 0 of 198: rare, not never."""
     found = answers(np.arange(15.25, 28.01, 0.25), (0.2, 0.4, 0.6, 0.8), jitter)
     assert len(found) > 80
     assert found.count(True) <= 0.03 * len(found)
@@ -63,6 +63,7 @@ def test_iterations_shorter_than_two_steps_are_hardly_ever_confirmed(jitter: flo
 
 @pytest.mark.parametrize("duty", [0.4, 0.6, 0.8])
 def test_iterations_of_a_minute_to_half_an_hour_are_confirmed(duty: float) -> None:
+    """Not of all: busy for a fifth, those of 60 to 90 s are denied; at 0.4 without jitter, 60 s."""
     for seed, iteration in enumerate(np.geomspace(60, 1500, 25)):
         gauge, power = simulated(iteration, duty, seed=seed)
         cycles = find_cycles(gauge, STEP)
