@@ -49,10 +49,11 @@ else
 	@$(VENV_PYTHON) -m pytest tests/e2e
 endif
 
-# Figures, not verdicts: nothing fails on a slow machine. About five minutes.
+# Figures, not verdicts: nothing fails on a slow machine. About ten minutes. One thread, since the
+# CPU of BLAS threads that wait for more work would be laid at the door of whoever is next.
 bench: ## the analysis against what a user would pick instead; DATA=folder adds recorded series
 	@$(BOOTSTRAP) python
-	@$(VENV_PYTHON) -m tests.bench $(if $(DATA),--data=$(abspath $(DATA))) $(ARGS)
+	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench $(if $(DATA),--data=$(abspath $(DATA))) $(ARGS)
 
 images: ## all images as one OCI archive; prints its path (root, Debian)
 	@$(BOOTSTRAP) cluster

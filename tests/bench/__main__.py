@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cepheid import analysis
 from cepheid.errors import CepheidError
 from tests.bench import costs
 from tests.bench.detectors import DETECTORS
@@ -177,9 +178,14 @@ def print_costs(seconds: float) -> None:
     print_table(("", "ms"), [(name, f"{ms:.2f}") for name, ms in spent.items()])
     talk("cost of imports")
     rows = []
-    for module in ("numpy", "cepheid.analysis"):
-        mib, cpu, heavy = costs.of_import(module)
-        rows.append([module, f"{mib:.1f}", f"{cpu:.3f}", ", ".join(heavy) or "none"])
+    everything = ", ".join(f"cepheid.analysis.{name}" for name in analysis.__all__)
+    for name, modules in (
+        ("numpy", "numpy"),
+        ("cepheid.analysis.period", "cepheid.analysis.period"),
+        ("all of cepheid.analysis", everything),
+    ):
+        mib, cpu, heavy = costs.of_import(modules)
+        rows.append([name, f"{mib:.1f}", f"{cpu:.3f}", ", ".join(heavy) or "none"])
     print_table(("import", "MiB", "CPU s", "heavy libraries"), rows)
 
 

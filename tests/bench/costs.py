@@ -101,7 +101,7 @@ def of_forecasts(
 _IMPORT = """
 import sys, time
 begin = time.process_time()
-import {module}
+import {modules}
 cpu = time.process_time() - begin
 # Not getrusage: that remembers the size of the process which started this one.
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
@@ -110,12 +110,12 @@ print(int(peak.split()[1]) / 1024, cpu, *heavy)
 """
 
 
-def of_import(module: str) -> tuple[float, float, list[str]]:
+def of_import(modules: str) -> tuple[float, float, list[str]]:
     """MiB of a process that did nothing else, CPU seconds, and heavy libraries it brought along.
 
     The best of five: the first has cold files.
     """
-    code = _IMPORT.format(module=module)
+    code = _IMPORT.format(modules=modules)
     runs = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         for _ in range(5)

@@ -17,18 +17,8 @@ of the job, what holds it back. It never looks at a clock, reads or writes nothi
 | stragglers, regression | which worker lags? is this run worse than the earlier ones? |
 """
 
-from cepheid.analysis import (
-    alias,
-    bottleneck,
-    drift,
-    forecast,
-    grid,
-    jobtype,
-    leak,
-    period,
-    regression,
-    stragglers,
-)
+from importlib import import_module
+from types import ModuleType
 
 __all__ = [
     "alias",
@@ -42,3 +32,10 @@ __all__ = [
     "regression",
     "stragglers",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A module is loaded when it is first used: who wants a period pays for no job types."""
+    if name in __all__:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__} has no attribute {name}")

@@ -126,9 +126,9 @@ def _horizons(furthest: int) -> IntArray:
     return np.unique(np.rint(np.geomspace(1, furthest, _MOST_HORIZONS)).astype(np.intp))
 
 
-_MOST_HORIZONS = 14
-_MOST_ORIGINS = 40
-_CYCLES_BACK = 10
+_MOST_HORIZONS = 12
+_MOST_ORIGINS = 36
+_CYCLES_BACK = 9
 _SAME_PHASE = 2.0
 """What the moments at the present point of the cycle weigh together, all others being 1."""
 
@@ -224,19 +224,21 @@ class _Trial:
 
     def tails(self, errors: FloatArray, level: float, span: int) -> FloatArray:
         """Lower and upper error, by group, between which the level's share of the errors lies."""
-        tails = np.empty((2, len(self.reach)))
-        for group, reach in enumerate(self.reach):
-            own = self.group == group
-            ours, importance = errors[:, own], self.importance[: len(errors), own]
-            known = importance > 0
-            ours, importance = ours[known], importance[known]
-            order = np.argsort(ours)
-            shares = np.cumsum(importance[order])
-            # Trials that overlap repeat each other's luck: the fewer fit side by side, the wider.
-            slack = min(0.9, _SLACK + _OVERLAP_SLACK * float(reach) / span)
-            tail = 0.5 * (1 - level) * (1 - slack)
-            low, high = np.searchsorted(shares, np.array([tail, 1 - tail]) * shares[-1])
-            tails[:, group] = ours[order[[max(low - 1, 0), min(high, len(order) - 1)]]]
+        importance = self.importance[: len(errors)]
+        known = importance > 0
+        group, errors = np.broadcast_to(self.group, errors.shape)[known], errors[known]
+        order = np.lexsort((errors, group))
+        errors, shares = errors[order], np.cumsum(importance[known][order])
+        ends = np.searchsorted(group[order], np.arange(len(self.reach)), side="right")
+        starts = np.concatenate(([0], ends[:-1]))
+        until = shares[ends - 1]
+        size = np.diff(until, prepend=0.0)
+        # Trials that overlap repeat each other's luck: the fewer fit side by side, the wider.
+        slack = np.minimum(0.9, _SLACK + _OVERLAP_SLACK * self.reach / span)
+        tail = 0.5 * (1 - level) * (1 - slack) * size
+        low = np.searchsorted(shares, until - size + tail)
+        high = np.searchsorted(shares, until - tail)
+        tails = errors[[np.maximum(low - 1, starts), np.minimum(high, ends - 1)]]
         # Where it erred to one side only, the band still holds what is foretold.
         return np.clip(tails, _BELOW, _ABOVE)
 

@@ -22,7 +22,7 @@ def test_one_command_prints_every_table() -> None:
         "| STL + ETS",
         "| irregular bursts |",
         "| n = 20,160 |",
-        "| cepheid.analysis |",
+        "| all of cepheid.analysis |",
     ):
         assert words in run.stdout
     assert "## Cycles, recorded" not in run.stdout
