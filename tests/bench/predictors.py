@@ -15,7 +15,7 @@ from statsmodels.tsa.holtwinters import ExponentialSmoothing
 from statsmodels.tsa.seasonal import STL
 
 from cepheid.analysis.forecast import forecast
-from cepheid.model import FloatArray
+from cepheid.model import Cycle, FloatArray
 from tests.bench.detectors import bridged
 
 
@@ -30,6 +30,13 @@ Predictor = Callable[[FloatArray, int, float | None], Prediction | None]
 
 def cepheid(values: FloatArray, horizon: int, _period: float | None) -> Prediction | None:
     answer = forecast(values, 1.0, horizon)
+    return None if answer is None else Prediction(answer.mean, answer.lower, answer.upper)
+
+
+def cepheid_that_knows(values: FloatArray, horizon: int, period: float | None) -> Prediction | None:
+    """As in the agent, which has looked for cycles before: for what the forecast alone costs."""
+    cycles = [] if period is None else [Cycle(period, 1.0, len(values) / period)]
+    answer = forecast(values, 1.0, horizon, cycles=cycles)
     return None if answer is None else Prediction(answer.mean, answer.lower, answer.upper)
 
 
