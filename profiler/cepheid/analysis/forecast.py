@@ -126,9 +126,9 @@ def _horizons(furthest: int) -> IntArray:
     return np.unique(np.rint(np.geomspace(1, furthest, _MOST_HORIZONS)).astype(np.intp))
 
 
-_MOST_HORIZONS = 12
-_MOST_ORIGINS = 36
-_CYCLES_BACK = 9
+_MOST_HORIZONS = 14
+_MOST_ORIGINS = 40
+_CYCLES_BACK = 10
 _SAME_PHASE = 2.0
 """What the moments at the present point of the cycle weigh together, all others being 1."""
 
