@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cepheid.analysis.autocovariance import check_step, one_series
 from cepheid.analysis.period import Repeating, repeating_part
 from cepheid.model import Cycle, FloatArray
 
@@ -34,8 +35,9 @@ def confirm(
 
     `confirmed` stays None where no averaged signal has enough data to say.
     """
-    gauge = np.asarray(gauge, dtype=np.float64)
-    signals = [np.asarray(signal, dtype=np.float64) for signal in averaged]
+    check_step(step_seconds)
+    gauge = _of_its_largest(gauge)
+    signals = [_of_its_largest(signal) for signal in averaged]
     return [replace(c, confirmed=_confirmed(c, gauge, signals, step_seconds)) for c in cycles]
 
 
@@ -62,6 +64,14 @@ def _confirmed(
         elif _is_flat(signal):
             answers.append(False)
     return any(answers) if answers else None
+
+
+def _of_its_largest(values: FloatArray) -> FloatArray:
+    """Swings are compared in shares of the level, and sums of 1e308 would overflow."""
+    series = one_series(values)
+    known = np.abs(series[np.isfinite(series)])
+    largest = float(known.max()) if known.size else 0.0
+    return series / largest if largest > 0 else series
 
 
 def _averaged_over(width: int, values: FloatArray) -> FloatArray:

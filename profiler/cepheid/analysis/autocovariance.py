@@ -30,13 +30,25 @@ class Signal:
     """What its unit is worth in that of the series."""
 
 
+def one_series(values: FloatArray) -> FloatArray:
+    series = np.asarray(values, dtype=np.float64)
+    if series.ndim != 1:
+        raise CepheidError(
+            f"an array of {series.ndim} dimensions is no series", hint="give one series at a time"
+        )
+    return series
+
+
+def check_step(step_seconds: float) -> None:
+    if not 0 < step_seconds < np.inf:
+        raise CepheidError(
+            f"a step of {step_seconds} s is no step", hint="give the seconds between two samples"
+        )
+
+
 def standardised(values: FloatArray) -> Signal | None:
     """None where there is too little, or nothing varies."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.ndim != 1:
-        raise CepheidError(
-            f"an array of {given.ndim} dimensions is no series", hint="give one series at a time"
-        )
+    given = one_series(values)
     present = np.isfinite(given)
     count = int(np.count_nonzero(present))
     if count < FEWEST_SAMPLES:

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cepheid.analysis.autocovariance import IntArray
+from cepheid.analysis.autocovariance import IntArray, check_step, one_series
 from cepheid.analysis.forecasters import Past, names_of, predict
 from cepheid.analysis.period import find_cycles
 from cepheid.errors import CepheidError
@@ -87,15 +87,8 @@ def _checked(
     bounds: tuple[float, float] | None,
     level: float,
 ) -> FloatArray:
-    series = np.asarray(values, dtype=np.float64)
-    if series.ndim != 1:
-        raise CepheidError(
-            f"an array of {series.ndim} dimensions is no series", hint="give one series at a time"
-        )
-    if not (np.isfinite(step_seconds) and step_seconds > 0):
-        raise CepheidError(
-            f"a step of {step_seconds} s is no step", hint="give the seconds between two samples"
-        )
+    series = one_series(values)
+    check_step(step_seconds)
     if horizon_steps < 1:
         raise CepheidError(
             f"a horizon of {horizon_steps} steps is not ahead", hint="give at least 1"

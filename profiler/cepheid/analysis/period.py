@@ -17,6 +17,7 @@ from cepheid.analysis.autocovariance import (
     Autocovariance,
     Signal,
     autocovariance,
+    check_step,
     moving_sum,
     standardised,
 )
@@ -30,7 +31,6 @@ from cepheid.analysis.repetition import (
     lags_between,
     threshold,
 )
-from cepheid.errors import CepheidError
 from cepheid.model import Cycle, FloatArray
 
 SHORTEST_STEPS = 2.9
@@ -43,10 +43,7 @@ def find_cycles(values: FloatArray, step_seconds: float) -> list[Cycle]:
     First the shortest that explains most of what repeats, then those that add to it. An empty
     list is the answer to noise, and to fewer than three periods.
     """
-    if not (np.isfinite(step_seconds) and step_seconds > 0):
-        raise CepheidError(
-            f"a step of {step_seconds} s is no step", hint="give the seconds between two samples"
-        )
+    check_step(step_seconds)
     signal = standardised(values)
     if signal is None:
         return []

@@ -5,10 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cepheid.analysis.alias import confirm
 from cepheid.analysis.period import find_cycles
+from cepheid.errors import CepheidError
 from cepheid.model import Cycle, FloatArray
+from tests.unit.analysis.strategies import ANY_FLOAT, EXTREMES, SPOILT_PATTERNS
 
 STEP = 15.0
 SIZE = 960
@@ -157,3 +161,16 @@ def test_inputs_are_left_alone() -> None:
 
 def test_no_cycles_give_none_back() -> None:
     assert confirm([], np.ones(SIZE), [np.ones(SIZE)], STEP) == []
+
+
+@settings(max_examples=100)
+@given(st.lists(ANY_FLOAT | EXTREMES, max_size=60) | SPOILT_PATTERNS, st.floats(3.5, 20))
+def test_no_values_warn_or_fail(values: list[float], steps: float) -> None:
+    found = confirm([Cycle(steps, 0.9, 5.0)], np.array(values), [np.array(values)], 1.0)
+    assert found[0].confirmed in {None, False, True}
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, np.nan, np.inf])
+def test_a_step_that_is_none_is_refused(step: float) -> None:
+    with pytest.raises(CepheidError, match="is no step"):
+        confirm([], np.zeros(30), [], step)

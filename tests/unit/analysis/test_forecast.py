@@ -13,6 +13,7 @@ from cepheid.analysis.forecasters import names_of
 from cepheid.analysis.period import find_cycles
 from cepheid.errors import CepheidError
 from cepheid.model import Cycle, FloatArray, Forecast
+from tests.unit.analysis.strategies import ANY_FLOAT, EXTREMES, SPOILT_PATTERNS
 
 STEP = 15.0
 SIZE = 300
@@ -249,29 +250,11 @@ def test_moved_values_give_moved_lines(seed: int, shift: float, kind: str) -> No
     assert moved.coverage == pytest.approx(plain.coverage)
 
 
-ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True, width=64)
-EXTREMES = st.sampled_from(
-    [0.0, 1.0, -1.0, 5e-324, 1e-310, 1e-300, 1e300, 1.7e308, -1.7e308, math.nan, math.inf]
-)
-
-
-def repeated(pattern: list[float], times: int, spoilt: list[tuple[int, float]]) -> list[float]:
-    values = pattern * times
-    for place, value in spoilt:
-        values[place % len(values)] = value
-    return values
-
-
 ANY_SERIES = st.one_of(
     st.lists(ANY_FLOAT, max_size=80),
     st.lists(EXTREMES, min_size=24, max_size=80),
     st.lists(st.floats(-10, 10), min_size=24, max_size=80),
-    st.builds(
-        repeated,
-        st.lists(EXTREMES | st.floats(-10, 10), min_size=1, max_size=12),
-        st.integers(1, 20),
-        st.lists(st.tuples(st.integers(0, 999), EXTREMES), max_size=4),
-    ),
+    SPOILT_PATTERNS,
 )
 
 

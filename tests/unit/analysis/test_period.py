@@ -13,6 +13,7 @@ from cepheid.analysis.repetition import FEWEST_CYCLES
 from cepheid.errors import CepheidError
 from cepheid.model import FloatArray
 from tests.bench.families import samples
+from tests.unit.analysis.strategies import ANY_FLOAT, EXTREMES, SPOILT_PATTERNS
 
 SIZE = 1000
 T: FloatArray = np.arange(SIZE, dtype=np.float64)
@@ -262,29 +263,11 @@ def test_periods_are_in_seconds(seed: int, step: float) -> None:
     assert [c.cycles_seen for c in in_steps] == [c.cycles_seen for c in in_seconds]
 
 
-ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True, width=64)
-EXTREMES = st.sampled_from(
-    [0.0, 1.0, -1.0, 5e-324, 1e-310, 1e-300, 1e300, 1.7e308, -1.7e308, math.nan, math.inf]
-)
-
-
-def repeated(pattern: list[float], times: int, spoilt: list[tuple[int, float]]) -> list[float]:
-    values = pattern * times
-    for place, value in spoilt:
-        values[place % len(values)] = value
-    return values
-
-
 ANY_SERIES = st.one_of(
     st.lists(ANY_FLOAT, max_size=3),
     st.lists(ANY_FLOAT, min_size=12, max_size=80),
     st.lists(EXTREMES, min_size=12, max_size=80),
-    st.builds(
-        repeated,
-        st.lists(EXTREMES | st.floats(-10, 10), min_size=1, max_size=12),
-        st.integers(1, 20),
-        st.lists(st.tuples(st.integers(0, 999), EXTREMES), max_size=4),
-    ),
+    SPOILT_PATTERNS,
 )
 
 
