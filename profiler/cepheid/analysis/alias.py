@@ -5,6 +5,10 @@ is the mean over the time between two readings cannot: the energy counter's diff
 PROF_* averages. Averaging over a step D leaves sinc(D / P) of the swing of a true cycle of
 period P, but of a fast one that only looks like P no more than sinc(1 - D / P), about D / P. So
 the averaged signal of the same GPU has to swing too, and by enough.
+
+A share from 0 to 1 tells even without a gauge. Its mean bounds its swing: of mean m it has at most
+an amplitude of 2 sin(pi m) / pi at any one frequency. What swings by more than that, less what the
+averaging takes of a fast one, is no alias.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +25,12 @@ _LESS_SWING = 0.7
 
 _SHORTEST_STEPS = 3.5
 """Below, a true cycle and a false one swing too nearly alike: 0.83 and 0.41 at three steps."""
+_SLOWEST_OF_FAST = 0.3
+"""Of the frequencies that a step can show: what is faster is no part of a slow cycle's shape, but
+may be a fast iteration itself."""
+_MOST_HARMONICS = 8
+_MORE_THAN_ALIAS = 1.2
+"""What noise and jitter may add to an alias."""
 _STEPS_OF_A_PERIOD, _STEPS_OF_A_SERIES = 4, 120
 """Not fewer: fewer could not tell a cycle from chance."""
 
@@ -39,6 +49,24 @@ def confirm(
     gauge = _of_its_largest(gauge)
     signals = [_of_its_largest(signal) for signal in averaged]
     return [replace(c, confirmed=_confirmed(c, gauge, signals, step_seconds)) for c in cycles]
+
+
+def swings_beyond_alias(shares: FloatArray, period_steps: float) -> bool:
+    """Whether an averaged signal, as a share of what it can be, shows more than any alias could.
+
+    False where it is weak: then it may be one.
+    """
+    series = one_series(shares)
+    times = np.flatnonzero(np.isfinite(series))
+    harmonics = np.arange(1, max(1, min(_MOST_HARMONICS, int(_SLOWEST_OF_FAST * period_steps))) + 1)
+    if times.size < 4 * harmonics.size + 2 or period_steps < _SHORTEST_STEPS:
+        return False
+    angles = np.outer(times, 2 * np.pi / period_steps * harmonics)
+    waves = np.column_stack((np.ones(times.size), np.cos(angles), np.sin(angles)))
+    weights = np.linalg.lstsq(waves, series[times], rcond=None)[0][1:].reshape(2, -1)
+    mean = min(max(float(series[times].mean()), 0.0), 1.0)
+    most = 2 / np.pi * np.sin(np.pi * mean) * np.sinc(1 - harmonics / period_steps)
+    return bool((np.hypot(*weights) > _MORE_THAN_ALIAS * most).any())
 
 
 def _confirmed(

@@ -53,6 +53,10 @@ def standardised(values: FloatArray) -> Signal | None:
     count = int(np.count_nonzero(present))
     if count < FEWEST_SAMPLES:
         return None
+    if count < len(given):
+        # What begins within the window is as short as it is, not long and mostly missing.
+        first, last = int(present.argmax()), len(present) - int(present[::-1].argmax())
+        given, present = given[first:last], present[first:last]
     whole = count == len(given)
     known = given if whole else given[present]
     # Values such as 1e300 would overflow when squared, and 1e-300 vanish.

@@ -62,10 +62,12 @@ def forecast(
     now = predict(past, np.array([length - 1]), ahead, seasons)
     weights = trial.weights(len(trial.actual))
     middle = _weighted_median(now, weights[:, _group_of(ahead)])[0]
-    tails = trial.tails(trial.errors(weights), level, length - first)
+    errors = trial.errors(weights)
+    tails = trial.tails(errors, level, length - first)
     lower, upper = middle + tails[:, _group_of(ahead)]
+    usual = middle + trial.bias(errors)[_group_of(ahead)]
     with np.errstate(over="ignore"):  # a band around what is nearly the largest float
-        lines = past.scale * np.array([middle, lower, upper])
+        lines = past.scale * np.array([middle, lower, upper, usual])
     lines = np.clip(lines, *(bounds or _ALL_FLOATS))
     mape, coverage = trial.back_test(level, length - first)
     heaviest = np.argsort(-weights.sum(axis=1))[:3]
@@ -74,6 +76,7 @@ def forecast(
         mean=lines[0],
         lower=lines[1],
         upper=lines[2],
+        average=float((lines[3] / len(ahead)).sum()),
         mape=mape,
         coverage=coverage,
         method=" + ".join(names[i] for i in heaviest),
@@ -207,13 +210,27 @@ class _Trial:
         """Actual minus foretold, by origin and horizon."""
         return self.actual - _weighted_median(self.guesses, weights[:, self.group])
 
+    def half(self) -> int:
+        """How many of the oldest origins hold half of those that tell of the furthest horizon.
+
+        Not half of them all: with a short cycle many are recent, and tell of near horizons only.
+        """
+        whole = np.flatnonzero(self.importance[:, -1] > 0)
+        return int(whole[len(whole) // 2]) if len(whole) else 0
+
     def enough(self) -> bool:
         """Whether both halves of the past tell something of every group."""
-        half = len(self.actual) // 2
+        half = self.half()
         return all(
             np.bincount(self.group, (part > 0).sum(axis=0)).min() >= FEWEST_ORIGINS
             for part in (self.importance[:half], self.importance[half:])
         )
+
+    def bias(self, errors: FloatArray) -> FloatArray:
+        """By group: what it erred on average, with its sign."""
+        weight = np.bincount(self.group, self.importance.sum(axis=0))
+        erred = np.where(self.importance > 0, errors, 0.0) * self.importance
+        return np.asarray(np.bincount(self.group, erred.sum(axis=0)) / weight)
 
     def tails(self, errors: FloatArray, level: float, span: int) -> FloatArray:
         """Lower and upper error, by group, between which the level's share of the errors lies."""
@@ -237,7 +254,7 @@ class _Trial:
 
     def back_test(self, level: float, span: int) -> tuple[float | None, float]:
         """Weights and band from the older half, tried on the newer: error in percent, coverage."""
-        half = len(self.actual) // 2
+        half = self.half()
         errors = self.errors(self.weights(half))
         low, high = self.tails(errors[:half], level, span)[:, self.group]
         newer, known = errors[half:], self.importance[half:] > 0

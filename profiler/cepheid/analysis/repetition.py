@@ -103,10 +103,18 @@ _EXTRA_STEPS = 12
 """The shorter the periods, the more of them compete, and the best of many is high by chance."""
 
 
+_SURE, _SURE_CYCLES, _SURE_SAMPLES = 0.85, 3.4, 16
+"""So much of it again and again is no chance, however few samples that are: a job that repeats
+every minute, read every 15 s, need not wait for the threshold to come down."""
+
+
 def threshold(periods: FloatArray | float, count: int, *, coarse: bool) -> FloatArray:
     """The share that chance seldom reaches."""
     slope = _COARSE_SLOPE if coarse else _SLOPE
-    return np.asarray(_FLOOR + slope * np.sqrt((periods + _EXTRA_STEPS) / count))
+    usual = _FLOOR + slope * np.sqrt((periods + _EXTRA_STEPS) / count)
+    if count < _SURE_SAMPLES:
+        return np.asarray(usual)
+    return np.where(np.asarray(periods) * _SURE_CYCLES <= count, np.minimum(usual, _SURE), usual)
 
 
 def find_candidates(fine: Repetition, covariance: Autocovariance, count: int) -> Candidates:

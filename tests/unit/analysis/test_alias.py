@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cepheid.analysis.alias import confirm
+from cepheid.analysis.alias import confirm, swings_beyond_alias
 from cepheid.analysis.period import find_cycles
 from cepheid.errors import CepheidError
 from cepheid.model import Cycle, FloatArray
@@ -174,3 +174,33 @@ def test_no_values_warn_or_fail(values: list[float], steps: float) -> None:
 def test_a_step_that_is_none_is_refused(step: float) -> None:
     with pytest.raises(CepheidError, match="is no step"):
         confirm([], np.zeros(30), [], step)
+
+
+def averaged(period_steps: float, duty: float, level: float, size: int = 90) -> FloatArray:
+    """The means over each step of a share that is `level` for a part of each period."""
+    at = np.arange(size + 1.0) + 0.3
+    whole, into = np.divmod(at, period_steps)
+    done = level * (whole * duty * period_steps + np.minimum(into, duty * period_steps))
+    return np.diff(done)
+
+
+# With less than a tenth of the time at work an alias of the second harmonic is as strong as one of
+# the first; no training loop is like that.
+@given(st.floats(0.1, 3.0), st.floats(0.15, 0.95), st.floats(0.01, 1.0), st.floats(3.5, 40.0))
+def test_what_is_left_of_a_fast_iteration_never_swings_like_a_slow_one(
+    period: float, duty: float, level: float, believed: float
+) -> None:
+    assert not swings_beyond_alias(averaged(period, duty, level), believed)
+
+
+@pytest.mark.parametrize("period", [4.0, 5.5, 9.0, 20.0])
+@pytest.mark.parametrize("duty", [0.2, 0.5, 0.9])
+def test_a_true_cycle_of_an_engine_always_does(period: float, duty: float) -> None:
+    assert swings_beyond_alias(averaged(period, duty, 1.0), period)
+    assert swings_beyond_alias(averaged(period, duty, 0.5), period) or duty == 0.9
+
+
+def test_what_nobody_measured_or_cannot_be_told_swings_not() -> None:
+    assert not swings_beyond_alias(np.full(40, np.nan), 6.0)
+    assert not swings_beyond_alias(averaged(6.0, 0.5, 1.0), 3.4)
+    assert not swings_beyond_alias(averaged(6.0, 0.5, 1.0, size=5), 6.0)

@@ -48,9 +48,20 @@ def test_it_is_the_mean_over_all_pairs(size: int, missing: float) -> None:
     random = np.random.default_rng(size)
     values = wandering(random, size, missing)
     values[:FEWEST_SAMPLES] = random.standard_normal(FEWEST_SAMPLES)
+    values[-1] = random.standard_normal()
     signal = standard(values)
     found = autocovariance(signal, size).at
     np.testing.assert_allclose(found, [over_pairs(signal, k) for k in range(size)], atol=1e-9)
+
+
+def test_what_is_missing_before_the_first_and_after_the_last_sample_is_no_gap() -> None:
+    values = wandering(np.random.default_rng(1), 60, 0.2)
+    values[[0, -1]] = 1.0
+    padded = np.concatenate((np.full(100, np.nan), values, np.full(7, np.nan)))
+    alone, within = standard(values), standard(padded)
+    np.testing.assert_array_equal(within.values, alone.values)
+    assert within.present is not None
+    np.testing.assert_array_equal(within.present, alone.present)
 
 
 def test_lags_without_a_pair_are_0() -> None:
@@ -107,6 +118,7 @@ def test_a_standardised_series_has_no_mean_no_trend_and_unit_variance(
     random = np.random.default_rng(seed)
     values = wandering(random, size, missing)
     values[:FEWEST_SAMPLES] = random.standard_normal(FEWEST_SAMPLES)
+    values[-1] = random.standard_normal()
     known = np.isfinite(values)
     signal = standard((values + shift) * 10.0**exponent)
     assert signal.count == np.count_nonzero(known)

@@ -75,10 +75,26 @@ def test_a_square_wave_goes_on_at_its_levels(duty: float) -> None:
     np.testing.assert_allclose(found.mean, came, atol=1e-6)
 
 
+def test_a_short_cycle_goes_on_for_many_periods() -> None:
+    """Most moments at its present point are too recent to tell of so far a horizon."""
+    values = np.tile([100.0, 100.0, 80.0, 0.0], 60)
+    found = sure(forecast(values, STEP, 40))
+    np.testing.assert_allclose(found.mean, np.tile([100.0, 100.0, 80.0, 0.0], 10), atol=1)
+
+
 def test_what_is_either_0_or_100_is_not_foretold_as_50() -> None:
     random = np.random.default_rng(1)
     values = np.where(random.random(SIZE) < 0.7, 100.0, 0.0)
     assert set(sure(forecast(values, STEP, HORIZON)).mean.round(9)) <= {0.0, 100.0}
+
+
+@pytest.mark.parametrize("busy", [0.3, 0.75])
+def test_the_average_of_what_is_all_or_nothing_is_neither(busy: float) -> None:
+    """Where nothing repeats, the middle is all or nothing too."""
+    values = np.where(np.random.default_rng(4).random(SIZE) < busy, 100.0, 0.0)
+    found = sure(forecast(values, STEP, HORIZON, cycles=(), bounds=(0.0, 100.0)))
+    assert set(np.round(found.mean)) <= {0.0, 100.0}
+    assert found.average == pytest.approx(100 * busy, abs=10)
 
 
 @pytest.mark.parametrize("slope", [-2.0, 0.5, 2.0])

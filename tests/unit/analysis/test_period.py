@@ -12,6 +12,7 @@ from cepheid.analysis.period import SHORTEST_STEPS, Repeating, find_cycles, repe
 from cepheid.analysis.repetition import FEWEST_CYCLES
 from cepheid.errors import CepheidError
 from cepheid.model import FloatArray
+from tests.bench import families
 from tests.bench.families import samples
 from tests.unit.analysis.strategies import ANY_FLOAT, EXTREMES, SPOILT_PATTERNS
 
@@ -369,3 +370,44 @@ def test_no_repeating_part_where_the_series_is_too_short_or_too_empty(
     values: FloatArray, period: float
 ) -> None:
     assert repeating_part(values, period) is None
+
+
+def read_off(random: Random, period: float, cycles: float) -> FloatArray:
+    """A square wave as an average over each step shows it, from a job's start on."""
+    size = math.ceil(cycles * period)
+    fine = np.arange(50 * size) / 50
+    busy = (fine / period + random.random()) % 1 < random.uniform(0.5, 0.8)
+    return np.asarray(busy.reshape(size, 50).mean(axis=1) + 0.02 * random.standard_normal(size))
+
+
+@pytest.mark.parametrize("period", [4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 30.0])
+def test_what_comes_back_four_times_is_seen_at_once(period: float) -> None:
+    seen = 0
+    for seed in range(40):
+        series = read_off(np.random.default_rng(seed), period, 4.25)
+        found = find_cycles(series, STEP)
+        seen += bool(found) and abs(found[0].period_seconds / STEP - period) <= 0.05 * period
+    assert seen >= 36
+
+
+@pytest.mark.parametrize("period", [5.0, 6.0, 7.0, 8.0])
+def test_what_comes_back_three_and_a_half_times_is_seen_from_sixteen_samples_on(
+    period: float,
+) -> None:
+    seen = 0
+    for seed in range(40):
+        found = find_cycles(read_off(np.random.default_rng(seed), period, 3.7), STEP)
+        seen += bool(found) and abs(found[0].period_seconds / STEP - period) <= 0.05 * period
+    assert seen >= 36
+
+
+@pytest.mark.parametrize("family", families.NEGATIVE)
+def test_a_short_series_of_noise_has_no_cycle(family: str) -> None:
+    """As of a job that has just begun: a few samples, of which many a pair looks alike."""
+    false = [
+        size
+        for size in (16, 20, 24, 32, 48)
+        for number in range(60)
+        if find_cycles(families.sample(family, number, length=size).values, STEP)
+    ]
+    assert len(false) <= 3  # of 300
