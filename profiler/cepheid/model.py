@@ -27,8 +27,11 @@ class Forecast:
     """What comes, with how wrong the same method was on this series' own past."""
 
     mean: FloatArray
+    """The middle of what may come: as often more as less."""
     lower: FloatArray
     upper: FloatArray
+    average: float
+    """Over the whole horizon. Of a load that is all or nothing the middle is no average."""
     mape: float | None
     """Mean absolute error of the back-test in percent of the mean level; None where that is 0."""
     coverage: float

@@ -5,6 +5,17 @@ It never computes what another package could answer, and it never imports a heav
 the command that needs it runs.
 """
 
-from cepheid.cli.app import main
+import sys
 
-__all__ = ["main"]
+
+def main() -> int:
+    """The entry point of the `cepheid` script, which exits with what this returns."""
+    if sys.argv[1:] == ["agent"]:
+        # As in every pod of the DaemonSet: all settings are variables, there is nothing to parse,
+        # and what parses would cost 7 MiB on every node.
+        from cepheid.cli.on_node import run_agent
+
+        return run_agent()
+    from cepheid.cli.app import app, run
+
+    return run(app, sys.argv[1:])

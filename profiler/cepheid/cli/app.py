@@ -1,12 +1,15 @@
 """Run one command line: find the command, run it, and say on stderr what went wrong."""
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from cepheid import __version__
+from cepheid.cli.agent import agent
+from cepheid.cli.operator import operator
+from cepheid.cli.report import report
+from cepheid.cli.uninstall import uninstall
 from cepheid.errors import CepheidError, UsageError
 
 app = typer.Typer(
@@ -23,7 +26,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True, subcommand_metavar="")
+@app.callback(invoke_without_command=True, subcommand_metavar="COMMAND [OPTIONS]")
 def cepheid(
     context: typer.Context,
     _version: Annotated[
@@ -33,12 +36,14 @@ def cepheid(
         ),
     ] = False,
 ) -> None:
-    """Reads the pulse of a Kubernetes GPU cluster.
-
-    This version has no commands yet.
-    """
+    """Reads the pulse of a Kubernetes GPU cluster."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+app.command()(agent)
+app.command()(operator)
+app.command()(uninstall)
 
 
 def run(commands: typer.Typer, arguments: Sequence[str]) -> int:
@@ -49,17 +54,7 @@ def run(commands: typer.Typer, arguments: Sequence[str]) -> int:
             list(arguments), prog_name="cepheid", standalone_mode=False
         )
     except typer.TyperException as wrong:
-        return _report(UsageError(wrong.format_message(), hint="`cepheid --help` shows what works"))
+        return report(UsageError(wrong.format_message(), hint="`cepheid --help` shows what works"))
     except CepheidError as error:
-        return _report(error)
+        return report(error)
     return code or 0
-
-
-def _report(error: CepheidError) -> int:
-    typer.echo(f"error: {error}", err=True)
-    return error.exit_code
-
-
-def main() -> int:
-    """The entry point of the `cepheid` script, which exits with what this returns."""
-    return run(app, sys.argv[1:])
