@@ -1,0 +1,1 @@
+"""The stage of the fault tests: whether it holds what it promises."""
