@@ -1,0 +1,1 @@
+"""The history on real databases: SQLite and PostgreSQL must not differ, nor lose anything."""
