@@ -9,11 +9,14 @@ of the job, what holds it back. It never looks at a clock, reads or writes nothi
 |---|---|
 | grid | where on a regular grid do the samples lie, and which of them cannot be? |
 | period | which pattern comes back, and after how long? (autocovariance, repetition) |
+| timing | how long is that period exactly, and how exactly is it known? |
 | alias | is that cycle real, or did sampling make it? |
 | forecast | what comes next, and how wrong was that method before? (forecasters) |
 | jobtype | what kind of job is this? (signals, features, jobrules) |
 | bottleneck | what holds it back? (findings, pauses) |
 | leak, drift | does memory grow for good? did the level change? |
+| scaling | how fast on GPUs that it was not tried on? (steptime) |
+| memoryneed, wattage | does it fit there? how much power would it draw? |
 | stragglers, regression | which worker lags? is this run worse than the earlier ones? |
 """
 
@@ -28,9 +31,13 @@ __all__ = [
     "grid",
     "jobtype",
     "leak",
+    "memoryneed",
     "period",
     "regression",
+    "scaling",
     "stragglers",
+    "timing",
+    "wattage",
 ]
 
 
