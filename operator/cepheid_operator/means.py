@@ -1,0 +1,22 @@
+"""What every part of the operator works with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from cepheid.logs import Troubles
+from cepheid_operator.hands import Hands
+from cepheid_operator.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    hands: Hands
+    check: Callable[[], None]
+    """Before every write: raises where another instance may act."""
+    telemetry: Telemetry
+    troubles: Troubles
+    steady: Callable[[], float]
+    """Seconds that never jump."""
+    wall: Callable[[], datetime]
+    """The time of day, as the API server has it."""
