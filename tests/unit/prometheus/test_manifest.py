@@ -38,6 +38,7 @@ def check(promtool: Path, configuration: str, folder: Path) -> subprocess.Comple
     token.touch()
     file = folder / "prometheus.yml"
     file.write_text(configuration.replace(TOKEN, str(token)))
+    (folder / "rules.yml").write_text(only("ConfigMap")["data"]["rules.yml"])
     return subprocess.run(
         [promtool, "check", "config", file], check=False, capture_output=True, text=True
     )
