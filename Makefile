@@ -1,9 +1,11 @@
 # The two commands of the README are `make demo` and `make test`; both do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint unit e2e bench images kind-load lock
+.PHONY: help demo down test lint unit e2e bench bench-agent bench-operator bench-history bench-trials images kind-load manifests lock
 
 # The name of the demo's cluster: another one runs beside it.
 NAME ?= demo
+# Of pytest, beside each other: more than there are cores, since most tests wait; see tests/pieces.py.
+WORKERS ?= 4
 VENV_PYTHON := .venv/bin/python
 BOOTSTRAP := tests/cluster/bootstrap
 
@@ -22,7 +24,7 @@ test: ## every check and test, end to end ones on a cluster of their own (root, 
 	@$(BOOTSTRAP) cluster
 	@$(MAKE) --no-print-directory lint
 	@$(VENV_PYTHON) -m tests.cluster prepare
-	@$(VENV_PYTHON) -m pytest tests
+	@$(VENV_PYTHON) -m pytest tests --numprocesses=$(WORKERS)
 
 lint: ## format, lint, types, layers
 	@$(BOOTSTRAP) python
@@ -55,6 +57,28 @@ bench: ## the analysis against what a user would pick instead; DATA=folder adds 
 	@$(BOOTSTRAP) python
 	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench $(if $(DATA),--data=$(abspath $(DATA))) $(ARGS)
 
+# Likewise. About 25 minutes, most of it waiting: agents make their passes in real time.
+bench-agent: ## one agent between a real API server and Prometheus: memory, CPU, bytes, writes, delay
+	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.cluster binaries >&2
+	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench.agent $(ARGS)
+
+# Likewise. About a quarter of an hour, most of it the steady state: it is listed anew once.
+bench-operator: ## the operator beside 1,000 jobs on kwok nodes: memory, CPU, delay when 200 end at once
+	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.cluster binaries >&2
+	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench.operator $(ARGS)
+
+# Likewise. About two minutes. PostgreSQL is Debian's package.
+bench-history: ## 100,000 jobs in SQLite and in a real PostgreSQL: insertion, listing, bytes
+	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.bench.history $(ARGS)
+
+# Likewise. About five minutes.
+bench-trials: ## the search for a placement on jobs of known truth, beside a grid and random search
+	@$(BOOTSTRAP) python
+	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench.trials $(ARGS)
+
 images: ## all images as one OCI archive; prints its path (root, Debian)
 	@$(BOOTSTRAP) cluster
 	@$(VENV_PYTHON) -m tests.cluster images
@@ -62,8 +86,17 @@ images: ## all images as one OCI archive; prints its path (root, Debian)
 kind-load: ## build the images and load them into kind's cluster (root, Debian)
 	archive="$$($(MAKE) --silent images)" && kind load image-archive "$$archive"
 
-lock: ## write requirements.lock anew from pyproject.toml
+manifests: ## render manifests/cepheid.yaml, and the rules into prometheus/prometheus.yaml
+	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.cluster render
+
+lock: ## write requirements.lock and those of the images anew from pyproject.toml
 	@$(BOOTSTRAP) python
 	.venv/bin/uv pip compile pyproject.toml --all-extras --group dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --custom-compile-command "make lock" --upgrade --output-file requirements.lock
+	for process in agent operator; do \
+	  .venv/bin/uv pip compile pyproject.toml --extra $$process --constraint requirements.lock \
+	    --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
+	    --custom-compile-command "make lock" --output-file images/$$process/requirements.lock; \
+	done

@@ -10,5 +10,7 @@ In the order in which a cluster comes up: `binaries`, `prometheus_ui`, `rootfs`,
 `imagestore` fill the `cache`; `layout` says where things are; `cgroups`, `machine` and `network`
 make machines out of namespaces; `pki`, `control_plane` and `node` put Kubernetes on them; `addons`
 is all that is applied with `kubectl`, here or on a cluster that exists already; `lifecycle` is up
-and down, `demo` what `make demo` adds; `progress` tells of it all.
+and down, `demo` what `make demo` adds; `progress` tells of it all. Apart from that order: `wheels`
+and `checkers` fill the cache too, for the agent's image and for the tests of manifests; `rendered`
+writes the manifests that are made from parts.
 """

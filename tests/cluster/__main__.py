@@ -6,8 +6,10 @@ from pathlib import Path
 
 from tests.cluster import demo, layout, lifecycle
 from tests.cluster.binaries import binaries
+from tests.cluster.checkers import checkers
 from tests.cluster.images import image_archive
 from tests.cluster.progress import ClusterError
+from tests.cluster.rendered import render
 from tests.simgpu.errors import SimgpuError
 
 
@@ -64,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     archive = commands.add_parser("images", help="build all images and print their archive's path")
     archive.set_defaults(command=_images)
 
+    manifests = commands.add_parser("render", help="write anew the manifests that are rendered")
+    manifests.set_defaults(command=_render)
+
     cache = commands.add_parser("prepare", help="make what the cache lacks; minutes the first time")
     cache.set_defaults(command=_prepare)
 
@@ -89,7 +94,12 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _binaries(_: argparse.Namespace) -> None:
+    checkers()
     print(binaries())
+
+
+def _render(_: argparse.Namespace) -> None:
+    print("\n".join(map(str, render())))
 
 
 def _images(_: argparse.Namespace) -> None:
@@ -97,6 +107,7 @@ def _images(_: argparse.Namespace) -> None:
 
 
 def _prepare(_: argparse.Namespace) -> None:
+    checkers()
     lifecycle.prepare()
 
 

@@ -30,18 +30,21 @@ def wait_for_base(kubectl: Kubectl) -> None:
 
 
 def install(kubectl: Kubectl, share: Path) -> None:
-    """Simulated GPUs, Prometheus and the training operator."""
+    """Simulated GPUs, the training operator, and the product by the two manifests of the README."""
+    product = list(yaml.safe_load_all((REPOSITORY / "manifests/cepheid.yaml").read_text()))
     manifests = [
         *_kustomize(kubectl, REPOSITORY / "tests/simgpu/manifests"),
         *_kustomize(kubectl, MANIFESTS / "prometheus"),
         *training_operator(_kustomize(kubectl, share / "training-operator/overlays/standalone")),
+        *product,
     ]
     first = [m for m in manifests if m["kind"] in ("Namespace", "CustomResourceDefinition")]
     kubectl.apply(*first)
     kubectl.apply(*(manifest for manifest in manifests if manifest not in first))
     with step("waiting for the add-ons"):
         for workload in manifests:
-            if workload["kind"] in ("Deployment", "DaemonSet"):
+            # An agent is ready when it has read and written: after two scrapes of Prometheus.
+            if workload["kind"] in ("Deployment", "DaemonSet") and workload not in product:
                 there = kubectl.within(workload["metadata"]["namespace"])
                 name = f"{workload['kind']}/{workload['metadata']['name']}"
                 _wait_for_rollout(there, name)

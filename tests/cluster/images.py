@@ -8,11 +8,12 @@ import json
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cepheid import __version__
 from tests import REPOSITORY
 from tests.cluster.binaries import binaries
 from tests.cluster.cache import cached
@@ -20,9 +21,11 @@ from tests.cluster.layout import cache_directory
 from tests.cluster.progress import run, step
 from tests.cluster.prometheus_ui import prometheus_ui
 from tests.cluster.rootfs import base_archive
+from tests.cluster.wheels import wheels
 
 DOCKERFILES = Path(__file__).with_name("images")
 SIMGPU = REPOSITORY / "tests/simgpu"
+OURS = REPOSITORY / "images"
 BASE = "localhost/cepheid/base:dev"
 ACCEPT_LOCAL = {"default": [{"type": "insecureAcceptAnything"}]}  # nothing is ever pulled
 
@@ -36,10 +39,28 @@ class Image:
     from_binaries: tuple[str, ...] = ()  # what is built from Go
     ours: tuple[Path, ...] = ()  # what stands in the repository
     made: Callable[[], Path] | None = None  # a folder that has to be made first
+    tree: tuple[Path, ...] = ()  # what it copies by its path in the repository
+    lock: Path | None = None  # what pip installs, which has no network in a build
+    arguments: tuple[str, ...] = ()
+    tag: str = "dev"
 
     @property
     def reference(self) -> str:
-        return f"localhost/cepheid/{self.name}:dev"
+        return f"localhost/cepheid/{self.name}:{self.tag}"
+
+
+def _product(process: str) -> Image:
+    """What the manifests name."""
+    lock = OURS / process / "requirements.lock"
+    packages = (REPOSITORY / "profiler/cepheid", REPOSITORY / "operator/cepheid_operator")
+    return Image(
+        process,
+        OURS / "Dockerfile",
+        tree=(OURS / "collect.py", lock, *packages),
+        lock=lock,
+        arguments=(f"PROCESS={process}",),
+        tag=__version__,
+    )
 
 
 IMAGES = (
@@ -62,12 +83,14 @@ IMAGES = (
     ),
     Image("simgpu", SIMGPU / "Dockerfile", ours=(SIMGPU,)),
     Image("workload", SIMGPU / "Dockerfile.workload", ours=(SIMGPU,)),
+    _product("agent"),
+    _product("operator"),
 )
 
 
 def image_archive() -> Path:
     """A tar file with all images: cached, or built now."""
-    ours = [path for image in IMAGES for path in (image.dockerfile, *image.ours)]
+    ours = [path for image in IMAGES for path in (image.dockerfile, *image.ours, *image.tree)]
     made = [path.name for path in (binaries(), base_archive(), prometheus_ui())]
     return cached("images", [DOCKERFILES, *ours, *made], _build)
 
@@ -88,7 +111,13 @@ def _build(target: Path) -> None:
                     *made,
                 ):
                     _copy(path, context)
-                buildah.build(image.dockerfile, image.reference, context)
+                for path in image.tree:
+                    place = context / path.relative_to(REPOSITORY)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    _copy(path, place)
+                buildah.build(
+                    image.dockerfile, image.reference, context, image.lock, image.arguments
+                )
                 buildah.export(image.reference)
         _name_for_containerd(buildah.layout / "index.json")
         with tarfile.open(target, "w") as archive:
@@ -119,8 +148,21 @@ class Buildah:
         with tempfile.TemporaryDirectory(dir=self._scratch) as directory:
             yield Path(directory)
 
-    def build(self, dockerfile: Path, reference: str, context: Path) -> None:
-        how = ["--isolation=chroot", "--pull-never", "--layers", f"--build-arg=BASE={BASE}"]
+    def build(
+        self,
+        dockerfile: Path,
+        reference: str,
+        context: Path,
+        lock: Path | None = None,
+        arguments: Sequence[str] = (),
+    ) -> None:
+        # Its containers go also when it fails: what they use could not be pruned any more.
+        how = ["--isolation=chroot", "--pull-never", "--layers", "--force-rm"]
+        arguments = [f"BASE={BASE}", *arguments]
+        if lock is not None:
+            how += [f"--volume={wheels(lock)}:/wheels:ro"]
+            arguments += ["PIP_NO_INDEX=1", "PIP_FIND_LINKS=/wheels"]
+        how += [f"--build-arg={argument}" for argument in arguments]
         self._run(
             "build", self._policy, *how, f"--file={dockerfile}", f"--tag={reference}", context
         )

@@ -13,6 +13,7 @@ T = TypeVar("T")
 
 STARTED = time.monotonic()
 SAY_AGAIN_SECONDS = 20  # a step that is silent for longer looks hung
+SELDOM_SECONDS = 3.0
 
 
 class ClusterError(Exception):
@@ -91,8 +92,12 @@ def wait_for(
     timeout_seconds: float = 120,
     every_seconds: float = 0.5,
 ) -> T:
-    """Waits until `condition()` is truthy and returns it; a ClusterError means: not yet."""
-    deadline = time.monotonic() + timeout_seconds
+    """Waits until `condition()` is truthy and returns it; a ClusterError means: not yet.
+
+    The longer it takes the less often it is asked: to ask costs a busy machine a process.
+    """
+    begun = time.monotonic()
+    deadline = begun + timeout_seconds
     last: object = None
     while time.monotonic() < deadline:
         try:
@@ -102,5 +107,5 @@ def wait_for(
             last = found
         except ClusterError as problem:
             last = problem
-        time.sleep(every_seconds)
+        time.sleep(max(every_seconds, min(SELDOM_SECONDS, (time.monotonic() - begun) / 10)))
     raise ClusterError(f"{what}: not after {timeout_seconds:.0f} s; last seen: {last}")

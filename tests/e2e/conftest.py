@@ -14,8 +14,10 @@ from tests.cluster.binaries import binaries
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import DEFAULT_NODES, Cluster
 from tests.cluster.progress import wait_for
+from tests.e2e import finished, typed
 from tests.e2e.prometheus import Prometheus
 from tests.e2e.traces import Traces
+from tests.e2e.watched import watched_pods
 
 EXISTING = os.environ.get("CEPHEID_E2E_KUBECONFIG")  # set by `make e2e KUBECONFIG=...`
 NAME = "test"
@@ -23,6 +25,7 @@ NAME = "test"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
+    items.sort(key=_is_patient)
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.e2e)
@@ -31,17 +34,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
+def _is_patient(item: pytest.Item) -> bool:
+    return item.get_closest_marker("patient") is not None
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """Our own cluster, fresh; for tests that look behind Kubernetes, marked `machine`."""
     lifecycle.down(NAME)  # what a run that was killed has left
-    others = set(lifecycle.all_names())
+    others = _foreign()
     before = Traces.now(without=others)
     try:
         yield lifecycle.up(Cluster.of(NAME, DEFAULT_NODES))
     finally:
         lifecycle.down(NAME)
-    before.assert_nothing_added(without=others)
+    before.assert_nothing_added(without=others | _foreign())
+
+
+def _foreign() -> set[str]:
+    """Clusters that are not of these tests: other people's come and go meanwhile."""
+    return set(lifecycle.all_names()) - {NAME, typed.NAME}
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +63,49 @@ def kubectl(request: pytest.FixtureRequest) -> Kubectl:
     existing = Kubectl(binaries() / "bin/kubectl", Path(EXISTING))
     addons.install(existing, binaries() / "share")
     return existing
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _begin_first(request: pytest.FixtureRequest) -> None:
+    """What patient tests look at last is begun before all others."""
+    wanted = {
+        name
+        for item in request.session.items
+        if _is_patient(item) and not (EXISTING and item.get_closest_marker("machine"))
+        for name in getattr(item, "fixturenames", ())
+    }
+    for name in ("watched", "ended", "demo"):
+        if name in wanted:
+            request.getfixturevalue(name)
+
+
+@pytest.fixture(scope="session")
+def watched(kubectl: Kubectl) -> Iterator[Kubectl]:
+    """The jobs that an agent watches from the first test to the last."""
+    for namespace in _namespace(kubectl, "watched", "restricted"):
+        namespace.apply(*watched_pods())
+        yield namespace
+
+
+@pytest.fixture(scope="session")
+def begun(kubectl: Kubectl) -> Iterator[finished.Begun]:
+    """Jobs that are begun with the first test, and have ended by the last."""
+    for namespace in _namespace(kubectl, "ended", "baseline"):
+        with finished.begun(namespace) as jobs:
+            yield jobs
+
+
+@pytest.fixture(scope="session")
+def ended(begun: finished.Begun) -> Kubectl:
+    """Where they are."""
+    return begun.namespace
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[typed.Running]:
+    """The README's first command, on a cluster of its own."""
+    with typed.demo(tmp_path_factory.mktemp("demo")) as running:
+        yield running
 
 
 def _namespace(kubectl: Kubectl, test: str, security: str) -> Iterator[Kubectl]:

@@ -20,8 +20,11 @@ ACCOUNT = "system:serviceaccount:cepheid-monitoring:prometheus"
 def test_every_target_is_up(kubectl: Kubectl, prometheus: Prometheus) -> None:
     nodes = {node["metadata"]["name"] for node in kubectl.items("nodes")}
     with_gpus = kubectl.items("nodes", "--selector=nvidia.com/gpu.present=true")
-    expected = {("cadvisor", node) for node in nodes}
-    expected |= {("dcgm-exporter", node["metadata"]["name"]) for node in with_gpus}
+    operators = "--selector=app.kubernetes.io/name=cepheid-operator"
+    there = kubectl.within("cepheid").items("pods", operators)
+    expected = [(job, node) for node in nodes for job in ("cadvisor", "cepheid-agent")]
+    expected += [("dcgm-exporter", node["metadata"]["name"]) for node in with_gpus]
+    expected += [("cepheid-operator", pod["spec"]["nodeName"]) for pod in there]
 
     def targets() -> list[tuple[str, str, str]]:
         active = prometheus.api("targets", state="active")["activeTargets"]

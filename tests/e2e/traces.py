@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.cluster import cgroups
-from tests.cluster.layout import state_directory
+from tests.cluster.layout import interface_of, state_directory
 from tests.cluster.progress import run
 
 FOLDERS = [Path(path) for path in ("/etc", "/run", "/var/lib", "/var/log", tempfile.gettempdir())]
@@ -55,16 +55,18 @@ class Traces:
         ]
         files = [p for f in FOLDERS for p in f.iterdir() if any(word in p.name for word in WORDS)]
         if state_directory().exists():
-            files += [d for d in state_directory().iterdir() if d.name not in without]
+            states = list(state_directory().iterdir())
+            files += [state for state in states if state.name not in without]
+            if any(state.name in without for state in states):
+                files = [path for path in files if path != state_directory()]  # that is theirs
+        links = {link["ifname"] for link in json.loads(run(["ip", "-json", "link"]))}
         ours = set(_namespaces(os.getpid()))
         apart = {pid: found for pid in pids if (found := set(_namespaces(pid)) - ours)}
         return cls(
             processes=frozenset(filter(None, map(_name, apart))),
             namespaces=frozenset(namespace for found in apart.values() for namespace in found),
             mounts=frozenset(Path("/proc/self/mountinfo").read_text().splitlines()),
-            interfaces=frozenset(
-                link["ifname"] for link in json.loads(run(["ip", "-json", "link"]))
-            ),
+            interfaces=frozenset(links - set(map(interface_of, without))),
             groups=frozenset(map(str, groups)),
             files=frozenset(map(str, files)),
         )
