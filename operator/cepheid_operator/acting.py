@@ -77,7 +77,11 @@ class Acting:
         self._profiles = Profiles(hands.server, check, lambda: troubles.say(OLDER, happens=True))
         self.cluster = Cluster(clock=steady, wall=wall, is_done=self._is_done)
         self._archive = Archive(
-            self._means, self._profiles, _terms(settings), lambda: holding.skew_seconds
+            self._means,
+            self._profiles,
+            _terms(settings),
+            lambda: holding.skew_seconds,
+            self.cluster.may_learn_of,
         )
         comparing = Comparing(self._means, self._profiles, self._archive.history)
         self._finishing = Finishing(comparing, self._archive)

@@ -69,10 +69,14 @@ class Archive:
         profiles: Profiles,
         terms: Terms,
         skew_seconds: Callable[[], float | None],
+        may_learn_of: Callable[[str, tuple[str, str]], bool],
     ) -> None:
-        """`skew_seconds`: how far our clock is off from the API server's, where that is known."""
+        """`skew_seconds`: how far our clock is off from the API server's, where that is known.
+
+        `may_learn_of` says of a job, by uid and kind, whether its profile may still be completed.
+        """
         self._means, self._profiles, self._terms = means, profiles, terms
-        self._skew_seconds = skew_seconds
+        self._skew_seconds, self._may_learn_of = skew_seconds, may_learn_of
         self._offered: dict[str, _Offered] = {}
         self._homeless: dict[str, _Offered] = {}
         """Without an object in the cluster: the jobs are the queue, while they stand."""
@@ -179,6 +183,8 @@ class Archive:
         """Not to be written again: it is measured, or nobody will measure it any more."""
         if entry.measured or entry.job_uid in self._offered:
             return True
+        if not self._may_learn_of(entry.job_uid, entry.kind):
+            return True  # its job was deleted while nobody looked, and with it what to ask for
         return entry.ended is None or now - entry.ended > SETTLED
 
     def _keep(self, batch: list[Entry]) -> bool:

@@ -177,6 +177,11 @@ class Cluster:
         with self._lock:
             return kind in self._readable
 
+    def may_learn_of(self, uid: str, kind: tuple[str, str]) -> bool:
+        """Whether it is followed, or could be: as long as its kind was not listed nobody knows."""
+        with self._lock:
+            return uid in self.runs or kind not in self._readable
+
     def left_alone(self) -> Counter[tuple[Why, str]]:
         """How many pods and jobs, why, and at which kind the way ended."""
         with self._lock:

@@ -68,6 +68,19 @@ def test_what_is_finished_is_archived_and_reads_back_as_it_stands(
     assert PASSWORD not in operator.log.read_text()
 
 
+def test_what_nobody_can_measure_any_more_is_archived_all_the_same(
+    start: Start, job: Make, url: str, url_file: Path
+) -> None:
+    without_history = start("a")
+    one = finished(job, "one")
+    without_history.kill()
+    one.delete()
+    start("b", history_url_file=url_file)
+    wait_for("the mark", lambda: is_marked(one))
+    with History.open(url) as history:
+        assert history.get(one.uid).samples is None
+
+
 def test_time_series_are_kept_where_they_are_asked_for(
     start: Start, stage: Stage, job: Make, url: str, url_file: Path
 ) -> None:

@@ -74,7 +74,8 @@ def archive(profiles: Profiles, skew: float | None = 0.0) -> Archive:
     troubles = Troubles(logging.getLogger("test"))
     hands = Hands(ApiServer)
     means = Means(hands, lambda: None, Telemetry(), troubles, lambda: 0.0, lambda: NOON)
-    return Archive(means, profiles, Terms(keep_days=30, keep_count=2), lambda: skew)
+    terms = Terms(keep_days=30, keep_count=2)
+    return Archive(means, profiles, terms, lambda: skew, lambda *_: True)
 
 
 @pytest.mark.parametrize(
