@@ -170,8 +170,7 @@ class Archive:
 
     def _backlog(self) -> list[Entry]:
         now = self._means.wall()
-        waiting = [e for e in self._profiles.all() if e.is_over and not e.archived]
-        found = sorted((e for e in waiting if self._is_final(e, now)), key=_ended_first)
+        found = backlog(self._profiles.all(), lambda entry: self._is_final(entry, now))
         telemetry = self._means.telemetry
         telemetry.archive_backlog.set(len(found))
         oldest = found[0].ended if found else None
@@ -205,7 +204,7 @@ class Archive:
             for offered in found:
                 if offered.series is not None:
                     self._keep_series(history, offered.profile.job.uid, offered.series)
-        except HistoryError as problem:
+        except (HistoryError, ProfileError) as problem:
             self._means.troubles.happened(KEEPING, problem)
             self._means.telemetry.errors.labels("history").inc()
             self._close()  # with the address of then, which may be another one
@@ -290,6 +289,12 @@ class Archive:
         if self._history is not None:
             self._history.close()
             self._history = None
+
+
+def backlog(entries: Iterable[Entry], is_final: Callable[[Entry], bool]) -> list[Entry]:
+    """What is to be archived, the oldest first."""
+    waiting = (entry for entry in entries if entry.is_over and not entry.archived)
+    return sorted(filter(is_final, waiting), key=_ended_first)
 
 
 def to_delete(entries: Iterable[Entry], oldest: datetime, most: int) -> Iterator[Entry]:

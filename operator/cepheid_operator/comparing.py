@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from cepheid.errors import ApiError, HistoryError
 from cepheid.history import History
-from cepheid.jobprofile import JobProfile, ProfileError
+from cepheid.jobprofile import JobProfile, Outcome, ProfileError
 from cepheid.jobs.compare import MOST_RUNS
 from cepheid_operator.composing import compared, regression_words
 from cepheid_operator.eventing import About, Word, tell
@@ -15,6 +15,8 @@ from cepheid_operator.profiles import Profiles
 
 LOG = logging.getLogger("cepheid.operator")
 REASON = "JobRegressed"
+REST_SECONDS = 120.0
+"""A server that swallows what it is sent costs ten seconds a question, and profiles wait for it."""
 
 
 class Comparing:
@@ -22,6 +24,7 @@ class Comparing:
         self, means: Means, profiles: Profiles, history: Callable[[], History | None]
     ) -> None:
         self._means, self._profiles, self._history = means, profiles, history
+        self._ask_at = 0.0
 
     def compared(self, profile: JobProfile) -> JobProfile:
         return compared(profile, self._earlier(profile))
@@ -44,14 +47,16 @@ class Comparing:
 
     def _earlier(self, profile: JobProfile) -> list[JobProfile]:
         """From the history, which reaches further back; else from the cluster."""
-        history = self._history()
+        history = self._history() if self._means.steady() >= self._ask_at else None
         if history is not None:
             try:
                 return history.earlier_runs(profile, limit=MOST_RUNS)
             except HistoryError as problem:
                 LOG.debug("earlier runs are taken from the cluster: %s", problem)
+                self._ask_at = self._means.steady() + REST_SECONDS
         found = []
-        for entry in self._profiles.of_series(profile.job.namespace, profile.series)[:MOST_RUNS]:
+        runs = self._profiles.of_job(profile.job.namespace, profile.series, profile.template)
+        for entry in [run for run in runs if run.outcome is Outcome.SUCCESS][:MOST_RUNS]:
             try:
                 found.append(self._profiles.read(entry))
             except AWAY:

@@ -48,6 +48,7 @@ class Entry:
     name: str
     job_uid: str
     series: str
+    template: str | None
     outcome: Outcome
     ended: datetime | None
     measured: bool
@@ -72,6 +73,7 @@ def entry_of(profile: JobProfile, *, archived: bool = False) -> Entry:
         name=profile_name(profile.job.name, profile.job.uid),
         job_uid=profile.job.uid,
         series=profile.series,
+        template=profile.template,
         outcome=profile.outcome,
         ended=profile.ended,
         measured=profile.samples is not None,
@@ -100,12 +102,14 @@ class Profiles:
     def all(self) -> Iterable[Entry]:
         return list(self._entries.values())
 
-    def of_series(self, namespace: str, series: str) -> list[Entry]:
-        """Runs that are over, the last one first."""
+    def of_job(self, namespace: str, series: str, template: str | None) -> list[Entry]:
+        """Runs that are over, of its name or with its template, the last one first."""
         found = [
             entry
             for entry in self.all()
-            if (entry.namespace, entry.series) == (namespace, series) and entry.ended is not None
+            if entry.namespace == namespace
+            and entry.ended is not None
+            and (entry.series == series or (template is not None and entry.template == template))
         ]
         return sorted(found, key=_ended, reverse=True)
 

@@ -135,6 +135,16 @@ def test_tables_that_somebody_took_away_are_told(server: Postgres) -> None:
             history.count()
 
 
+def test_a_column_that_somebody_dropped_is_told_with_the_servers_own_code(server: Postgres) -> None:
+    with server.database() as url, History.open(url) as history:
+        history.keep([profile(1)])
+        dropped = sql.SQL("ALTER TABLE cepheid_jobs DROP COLUMN kind")
+        server.run(dropped, url.rpartition("/")[2])
+        with pytest.raises(HistoryRefusedError, match="42703") as told:
+            history.keep([profile(2)])
+        assert told.value.hint is not None
+
+
 def test_a_file_that_is_none_of_ours_is_told_and_let_be(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     path.write_text("a diary, not a database. " * 200)

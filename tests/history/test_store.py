@@ -153,23 +153,24 @@ def test_a_job_is_got_by_the_beginning_of_its_uid_if_that_is_its_alone(history: 
         assert problem.value.hint is not None
 
 
-def test_earlier_runs_are_of_the_same_job_and_over(history: History) -> None:
+def test_earlier_runs_are_of_the_same_job_and_succeeded(history: History) -> None:
     now = profile(10, template="t1")
-    earlier = [profile(number, template="t1") for number in (3, 2, 1)]
+    renamed = profile(6, template="t1", series="other")
+    earlier = [profile(3, template="t2"), *(profile(one, template="t1") for one in (2, 1))]
     others = [
         profile(4, template="t1", namespace="other"),
         profile(5, template="t1", kind="MPIJob"),
-        profile(6, template="t1", series="other"),
-        profile(7, template="t2"),
+        profile(7, template="t2", series="other"),
         profile(8, template="t1", outcome=RUNNING),
+        profile(9, template="t1", outcome=Outcome.FAILED),
         profile(11, template="t1"),
         now,
     ]
-    history.keep([*earlier, *others])
-    assert history.earlier_runs(now) == earlier
-    assert history.earlier_runs(now, limit=2) == earlier[:2]
+    history.keep([*earlier, renamed, *others])
+    assert history.earlier_runs(now) == [renamed, *earlier]
+    assert history.earlier_runs(now, limit=2) == [renamed, earlier[0]]
     unknown = profile(10, template=None)
-    assert history.earlier_runs(unknown) == [profile(7, template="t2"), *earlier]
+    assert history.earlier_runs(unknown) == earlier
 
 
 SERIES = [

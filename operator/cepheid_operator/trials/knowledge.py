@@ -37,7 +37,8 @@ class Knowledge:
             return ()
         series = series_of(template.document)
         found = []
-        for one in self._profiles.of_series(entry.namespace, series)[:MOST_RUNS]:
+        alike = self._profiles.of_job(entry.namespace, series, template.digest)
+        for one in [run for run in alike if run.template == template.digest][:MOST_RUNS]:
             try:
                 found.append(self._profiles.read(one))
             except AWAY:

@@ -107,10 +107,7 @@ class Database:
                 hint="try again later",
             ) from problem
         except DBAPIError as problem:
-            told = _said(problem, self.place)
-            if told is None:
-                raise
-            raise told from problem
+            raise _said(problem, self.place) from problem
 
 
 def _make_file(place: File) -> None:
@@ -208,14 +205,17 @@ _POSTGRESQL = (
 )
 
 
-def _said(problem: DBAPIError, place: File | Server) -> HistoryError | None:
-    """None for what nobody foresaw: a bug keeps its traceback."""
+def _said(problem: DBAPIError, place: File | Server) -> HistoryError:
     code = _code(problem)
     words = next(iter(str(problem.orig).strip().splitlines()), type(problem.orig).__name__)
     for kind, codes, hint in _SQLITE if isinstance(place, File) else _POSTGRESQL:
         if code.startswith(codes):
             return kind(f"the history {place} did not do what was asked: {words}", hint=hint)
-    return None
+    # Not a bug of ours alone: people add triggers, drop columns, choose another encoding.
+    return HistoryRefusedError(
+        f"the history {place} did not do what was asked: {code}: {words}",
+        hint="were its tables changed, or is its encoding not UTF-8? its own log may say more",
+    )
 
 
 def _code(problem: DBAPIError) -> str:

@@ -39,6 +39,7 @@ jobs = Table(
     Index("cepheid_jobs_namespace", "namespace", "until_us"),
     Index("cepheid_jobs_series", "series", "until_us"),
     Index("cepheid_jobs_name", "name", "until_us"),
+    Index("cepheid_jobs_template", "template", "until_us"),
 )
 
 series = Table(

@@ -80,6 +80,13 @@ def is_before(profile: JobProfile) -> ColumnElement[bool]:
     )
 
 
+def is_same_job(profile: JobProfile) -> ColumnElement[bool]:
+    same_name = jobs.c.series == searchable(profile.series)
+    if profile.template is None:
+        return same_name
+    return or_(same_name, jobs.c.template == searchable(profile.template))
+
+
 def one(connection: Connection, uid: str, *columns: ColumnElement[Any], whole: bool = False) -> Any:
     """By its uid, or unless that must be `whole` by the beginning of it."""
     wanted = searchable(uid)

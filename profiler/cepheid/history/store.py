@@ -16,15 +16,15 @@ from cepheid.history.rows import Kept, from_row, microseconds, searchable, to_ro
 from cepheid.history.samples import TimeSeries, chunks, joined
 from cepheid.history.schema import jobs, series
 from cepheid.history.statements import (
-    RUNNING,
     conditions,
     is_before,
+    is_same_job,
     keep_better,
     keep_latest_chunk,
     newest_first,
     one,
 )
-from cepheid.jobprofile import JobProfile, Worker
+from cepheid.jobprofile import JobProfile, Outcome, Worker
 
 BATCH_JOBS = 500
 """In one transaction: enough that the disk is not what is waited for, and few megabytes."""
@@ -84,12 +84,18 @@ class History:
         return self._profiles(statement)
 
     def earlier_runs(self, profile: JobProfile, *, limit: int = 20) -> list[JobProfile]:
-        """Of the same job, that were over before this one was; the newest first."""
-        same = Query(series=profile.series, namespace=profile.job.namespace, kind=profile.job.kind)
-        statement = newest_first(same).where(is_before(profile), jobs.c.outcome != RUNNING)
-        statement = statement.where(jobs.c.uid != searchable(profile.job.uid))
-        if profile.template is not None:
-            statement = statement.where(jobs.c.template == searchable(profile.template))
+        """Of the same job, that succeeded before this one was over; the newest first.
+
+        The same is what has its name, or its template under another name.
+        """
+        alike = Query(
+            namespace=profile.job.namespace, kind=profile.job.kind, outcome=Outcome.SUCCESS
+        )
+        statement = newest_first(alike).where(
+            is_before(profile),
+            jobs.c.uid != searchable(profile.job.uid),
+            is_same_job(profile),
+        )
         return self._profiles(statement.limit(limit))
 
     def get(self, uid: str) -> JobProfile:

@@ -1,6 +1,7 @@
 """Which JobProfiles go, and which would not be worth writing."""
 
 import logging
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.annotations.api import ApiServer, connect
+from cepheid.history import History, TimeSeries
 from cepheid.jobprofile import Outcome
 from cepheid.logs import Troubles
-from cepheid_operator.archive import Archive, Terms, to_delete
+from cepheid_operator.archive import Archive, Terms, backlog, to_delete
+from cepheid_operator.comparing import Comparing
 from cepheid_operator.hands import Hands
 from cepheid_operator.means import Means
 from cepheid_operator.profiles import Entry, Profiles, entry_of
@@ -70,12 +73,14 @@ def profiles(tmp_path: Path) -> Iterator[Profiles]:
             yield Profiles(lambda: server, lambda: None, lambda: None)
 
 
-def archive(profiles: Profiles, skew: float | None = 0.0) -> Archive:
+def means() -> Means:
     troubles = Troubles(logging.getLogger("test"))
-    hands = Hands(ApiServer)
-    means = Means(hands, lambda: None, Telemetry(), troubles, lambda: 0.0, lambda: NOON)
+    return Means(Hands(ApiServer), lambda: None, Telemetry(), troubles, lambda: 0.0, lambda: NOON)
+
+
+def archive(profiles: Profiles, skew: float | None = 0.0) -> Archive:
     terms = Terms(keep_days=30, keep_count=2)
-    return Archive(means, profiles, terms, lambda: skew, lambda *_: True)
+    return Archive(means(), profiles, terms, lambda: skew, lambda *_: True)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +125,51 @@ def test_a_job_that_never_had_a_pod_is_completed_all_the_same(profiles: Profiles
     assert profiles.would_learn(profile(worker_count=0, gpu_count=0), pods=0)
 
 
-def test_earlier_runs_are_found_by_series_the_last_first(profiles: Profiles) -> None:
+def test_earlier_runs_are_found_by_name_or_template_the_last_first(profiles: Profiles) -> None:
     for number, series in enumerate(("a", "a", "b")):
         profiles.write(profile(uid=f"u{number}", series=series, ended=NOON + number * DAY))
     profiles.write(profile(uid="run", series="a", outcome=Outcome.RUNNING, ended=None))
-    assert [one.job_uid for one in profiles.of_series("team", "a")] == ["u1", "u0"]
-    assert profiles.of_series("other", "a") == []
+    profiles.write(profile(uid="renamed", series="c", template="t", ended=NOON - DAY))
+    assert [one.job_uid for one in profiles.of_job("team", "a", None)] == ["u1", "u0"]
+    assert [one.job_uid for one in profiles.of_job("team", "a", "t")] == ["u1", "u0", "renamed"]
+    assert profiles.of_job("other", "a", "t") == []
+
+
+def test_the_oldest_is_archived_first_and_what_may_still_be_completed_waits() -> None:
+    entries = [entry(f"a{hours}", NOON - timedelta(hours=hours)) for hours in (1, 3, 2)]
+    entries += [replace(entry("done", NOON), archived=True), entry("running", None)]
+    waits = entry("waits", NOON - timedelta(hours=4))
+    found = backlog([*entries, waits], lambda one: one is not waits)
+    assert [one.job_uid for one in found] == ["a3", "a2", "a1"]
+
+
+def test_what_is_old_leaves_the_history_too(profiles: Profiles, tmp_path: Path) -> None:
+    url = tmp_path / "url"
+    url.write_text(f"{tmp_path / 'history.db'}\n")
+    with History.open(tmp_path / "history.db") as history:
+        kept = [
+            profile(
+                uid=f"d{days}", ended=NOON - days * DAY, created=NOON - days * DAY, started=None
+            )
+            for days in (1, 5, 20)
+        ]
+        history.keep(kept)
+        for one in kept:
+            history.keep_series(one.job.uid, [TimeSeries("cpu_cores", [1.0], [2.0])])
+        terms = Terms(url_file=str(url), history_days=10, series_days=3)
+        this = Archive(means(), profiles, terms, lambda: 0.0, lambda *_: True)
+        assert this.step()
+        assert [one.job.uid for one in history.find()] == ["d1", "d5"]
+        assert [len(history.series(uid)) for uid in ("d1", "d5")] == [1, 0]
+
+
+def test_a_database_that_swallows_questions_is_not_asked_for_every_job(profiles: Profiles) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with History.open(f"postgresql://u@127.0.0.1:{port}/x?connect_timeout=2") as history:
+            comparing = Comparing(means(), profiles, lambda: history)
+            for _ in range(3):
+                assert comparing.compared(profile()).regression == ()
+        silent.setblocking(False)
+        with silent.accept()[0], pytest.raises(BlockingIOError):
+            silent.accept()
