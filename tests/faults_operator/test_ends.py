@@ -25,7 +25,7 @@ def test_a_job_that_is_deleted_with_its_pods_keeps_what_was_annotated_in_time(
     memories = {one["name"]: one["memoryBytes"] for one in profile["workers"]}
     assert memories == {"train-0": 900 * 2**20, "train-1": 1100 * 2**20}
     assert sorted(profile["nodes"]) == ["gpu-a", "gpu-b"]
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def test_a_job_made_and_deleted_within_a_second_is_no_trouble(
@@ -38,7 +38,7 @@ def test_a_job_made_and_deleted_within_a_second_is_no_trouble(
     train.delete()
     profile = train.finished()
     assert (profile["outcome"], profile["reason"]) == ("error", "Deleted")
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def test_a_job_of_the_same_name_has_a_profile_of_its_own(operator: Operator, job: Make) -> None:
@@ -51,7 +51,7 @@ def test_a_job_of_the_same_name_has_a_profile_of_its_own(operator: Operator, job
     second.fail()
     assert second.finished()["outcome"] == "failed"
     assert first.profile() is not None
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def test_one_that_vanished_while_nobody_watched_is_not_left_running(
@@ -69,7 +69,7 @@ def test_one_that_vanished_while_nobody_watched_is_not_left_running(
     profile = train.finished()
     assert (profile["outcome"], profile["reason"]) == ("error", "Deleted")
     assert profile["workers"][0]["memoryBytes"] == 900 * 2**20
-    assert second.troubles() == []
+    second.untroubled()
 
 
 def test_after_a_restart_a_profile_is_not_made_worse(start: Start, job: Make) -> None:

@@ -9,6 +9,7 @@ from tests.cluster.progress import wait_for
 from tests.faults_operator.conftest import Start
 from tests.faults_operator.submitted import Submitted, used
 from tests.stage.operator import Operator
+from tests.stage.ours import is_wait
 from tests.stage.processes import StageError
 from tests.stage.proxy import Proxy
 from tests.stage.surroundings import Stage
@@ -72,7 +73,8 @@ def test_of_two_one_acts_and_the_other_is_ready_and_takes_over_at_once_when_told
         other = job("two")
         other.succeed()
         other.finished()
-    assert [one.troubles() for one in (first, second)] == [[], []]
+    first.untroubled()
+    second.untroubled()
     assert first.logs()[-1]["message"] == "stopped"
 
 
@@ -88,17 +90,21 @@ def test_after_a_kill_the_other_takes_over_and_finds_what_ended_meanwhile(
     wait_for("annotations", lambda: all(one.annotations() for one in jobs))
     with never_two(first, second):
         first.kill()
-        jobs[0].succeed()
         jobs[1].delete()
+        # On a slow machine it is old enough for a live profile, or the other was there in time.
+        nobody_knew = not second.acts and not jobs[1].profiles()
+        jobs[0].succeed()
         jobs[2].add_pod("job-2-1", usage=used(70, 100))
         acting(second)
         jobs[2].succeed()
     assert jobs[0].finished()["outcome"] == "success"
     assert jobs[2].finished()["workerCount"] == 2
-    # Nobody saw the second go, and it was too young for a live profile.
-    assert jobs[1].profiles() == []
-    assert jobs[3].profiles() == []
-    assert second.troubles() == []
+    if nobody_knew:
+        assert jobs[1].profiles() == []
+    else:
+        assert jobs[1].finished()["reason"] == "Deleted"
+    assert jobs[3].profile() is None
+    second.untroubled()
 
 
 def test_killed_again_and_again_every_job_has_one_profile(start: Start, job: Make) -> None:
@@ -133,7 +139,7 @@ def test_one_that_was_frozen_writes_nothing_and_ends_when_it_wakes(start: Start,
     asked = first.log.stat().st_size
     first.thaw()
     wait_for("the end of the first", lambda: not first.running)
-    said = [entry["message"] for entry in first.troubles()]
+    said = [entry["message"] for entry in first.troubles() if not is_wait(entry)]
     assert said
     assert all(words.startswith("the Lease is not ours any more") for words in said)
     assert first.log.stat().st_size > asked
@@ -157,4 +163,4 @@ def test_one_that_is_cut_off_stops_before_the_other_begins(
         train.finished()
     said = [entry["message"] for entry in first.troubles()]
     assert any(words.startswith("the Lease is not ours any more") for words in said)
-    assert second.troubles() == []
+    second.untroubled()

@@ -36,7 +36,7 @@ def test_annotations_hold_every_workers_maximum_after_its_pods_are_gone(
         train.api.delete_pod(train.namespace, pod)
     assert '"cpu":40,"mem_mb":1200' in train.annotations()["train-0"]
     assert '"cpu":60,"mem_mb":700' in train.annotations()["train-1"]
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def test_a_profile_says_how_the_job_ended_and_outlives_it(operator: Operator, job: Make) -> None:
@@ -56,7 +56,7 @@ def test_a_profile_says_how_the_job_ended_and_outlives_it(operator: Operator, jo
     train.delete()
     wait_for("no job", lambda: not train.admin.items("jobs"))
     assert train.profile() is not None
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def test_a_running_job_has_a_live_profile_that_becomes_the_last_one(
@@ -71,7 +71,7 @@ def test_a_running_job_has_a_live_profile_that_becomes_the_last_one(
     profile = train.finished()
     assert profile["metadata"]["uid"] == live["metadata"]["uid"]
     assert profile["outcome"] == "success"
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def test_the_figures_of_prometheus_are_what_the_workload_was_told_to_do(
@@ -94,7 +94,7 @@ def test_the_figures_of_prometheus_are_what_the_workload_was_told_to_do(
     assert usage["energyJoules"] > 0
     assert [(held["node"], held["index"]) for held in profile["gpus"]] == [("gpu-a", 1)]
     assert profile["summary"]["gpus"].startswith("1x")
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def test_a_run_that_needs_clearly_more_than_those_before_it_says_so_and_an_event_does(
@@ -116,7 +116,7 @@ def test_a_run_that_needs_clearly_more_than_those_before_it_says_so_and_an_event
     assert (event["reason"], event["involvedObject"]["uid"]) == ("JobRegressed", run.uid)
     assert "more duration than usual" in event["message"]
     assert "JobRegressed" in run.admin("describe", "job", run.name)
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def test_a_bare_pod_with_a_gpu_has_a_profile_and_one_without_has_none(
@@ -134,7 +134,7 @@ def test_a_bare_pod_with_a_gpu_has_a_profile_and_one_without_has_none(
     marker.finished()
     wait_for("a profile of the pod", lambda: "Pod" in _kinds(marker))
     assert sorted(_kinds(marker)) == ["Job", "Pod"]
-    assert operator.troubles() == []
+    operator.untroubled()
 
 
 def _kinds(job: Submitted) -> list[str]:
@@ -162,7 +162,7 @@ def test_no_finalizer_and_no_bookkeeping_ever_lands_on_a_users_object(
         before.get("finalizers"),
         before["annotations"],
     )
-    assert operator.troubles() == []
+    operator.untroubled()
     # Not even tried: our own policy would have refused it.
     assert refused_patches(train) == refused
     release = '--patch=[{"op":"remove","path":"/metadata/finalizers"}]'
@@ -240,10 +240,13 @@ def test_two_hundred_that_end_at_once_have_their_profiles_within_half_a_minute(
     took_seconds = time.monotonic() - begun
     wait_for("all profiles", lambda: len(first.admin.items("jobprofiles")) == 200)
     # A machine on which it takes longer to end them all is too busy to be held to that.
-    limit = next(edge for edge in (30.0, 60.0, 300.0, 1800.0) if edge >= took_seconds)
+    limit = next(edge for edge in (30.0, 60.0, 300.0, 1800.0) if edge >= 2 * took_seconds)
     within = f'cepheid_operator_profile_delay_seconds_bucket{{le="{limit}"}}'
+    every = "cepheid_operator_profile_delay_seconds_count"
+    # A profile stands a moment before it is counted.
+    wait_for("all delays", lambda: operator.metrics()[every] >= 200)
     figures = operator.metrics()
-    assert figures[within] == figures["cepheid_operator_profile_delay_seconds_count"] == 200
+    assert figures[within] == figures[every] == 200
 
 
 def test_a_record_stays_small_also_of_a_large_job(operator: Operator, job: Make) -> None:
@@ -258,4 +261,4 @@ def test_a_record_stays_small_also_of_a_large_job(operator: Operator, job: Make)
     document = {k: v for k, v in profile.items() if k not in ("apiVersion", "kind", "metadata")}
     assert 1000 < len(to_json(from_document(document))) <= 5000
     assert profile["workerCount"] == 12
-    assert operator.troubles() == []
+    operator.untroubled()

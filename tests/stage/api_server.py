@@ -57,10 +57,10 @@ class ApiServer(Daemon):
         self.etcd = Etcd(folder)
         self.admin = Kubectl(binaries() / "bin/kubectl", folder / "admin.kubeconfig")
         self._authority, self._serving = self._certify()
-        super().__init__([], folder / "kube-apiserver.log", self._is_ready)
+        super().__init__([], folder / "kube-apiserver.log", lambda: self.answers_at(self.port))
 
     def start(self) -> None:
-        self.command = self._kube_apiserver()
+        self.command = self.command_at(self.port)
         try:
             self.etcd.start()
             super().start()
@@ -71,6 +71,18 @@ class ApiServer(Daemon):
     def close(self) -> None:
         super().close()
         self.etcd.close()
+
+    def answers_at(self, port: int) -> bool:
+        """Whether one that is ready does."""
+        context = ssl.create_default_context(cafile=str(self._authority.certificate))
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
 
     def rotate_certificates(self) -> None:
         """Another authority and certificate: who trusts the old one alone is turned away.
@@ -193,24 +205,13 @@ class ApiServer(Daemon):
         authority.kubeconfig(self.admin.kubeconfig, self.url, admin)
         return authority, serving
 
-    def _is_ready(self) -> bool:
-        context = ssl.create_default_context(cafile=str(self._authority.certificate))
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=context)
-        try:
-            connection.request("GET", "/readyz")
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
-
-    def _kube_apiserver(self) -> list[str | Path]:
+    def command_at(self, port: int) -> list[str | Path]:
         return [
             binaries() / "bin/kube-apiserver",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             "--endpoint-reconciler-type=none",
-            f"--secure-port={self.port}",
+            f"--secure-port={port}",
             f"--etcd-servers={self.etcd.url}",
             f"--client-ca-file={self._authority.certificate}",
             f"--tls-cert-file={self._serving.certificate}",
@@ -226,6 +227,18 @@ class ApiServer(Daemon):
             "--profiling=false",
             *self.flags,
         ]
+
+
+class Twin(Daemon):
+    """A second one on the same etcd, as a control plane has: only its port is its own."""
+
+    def __init__(self, first: ApiServer) -> None:
+        self.port = free_port()
+        super().__init__(
+            first.command_at(self.port),
+            first.folder / "kube-apiserver-twin.log",
+            lambda: first.answers_at(self.port),
+        )
 
 
 def _documents() -> list[dict[str, Any]]:

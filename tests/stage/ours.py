@@ -3,10 +3,14 @@
 import http.client
 import json
 import os
+import re
 import sysconfig
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.cluster.progress import ClusterError, wait_for
 from tests.stage.processes import Daemon, StageError, free_port
 
 PROGRAM = Path(sysconfig.get_path("scripts")) / "cepheid"
@@ -14,6 +18,15 @@ ANSWER_SECONDS = 30
 """For an answer of a few kB: a machine may be that busy, what hangs hangs for longer."""
 INHERITED = ("PATH", "HOME", "LANG", "TMPDIR")
 """Of our own environment: no setting of the developer's gets in."""
+OVER = ": over, after "
+OVER_SECONDS = 120
+"""It asks Prometheus again after 30 s, which may then take its 10 s again."""
+TOO_SLOW = re.compile(
+    r"no answer in time|within [\d.]+ s\b|timed out|did not complete within|deadline exceeded"
+)
+"""What is said of a server, or by one, that a busy machine did not let answer in time."""
+
+Entry = dict[str, Any]
 
 
 class Ours(Daemon):
@@ -61,15 +74,62 @@ class Ours(Daemon):
         pairs = [line.rpartition(" ") for line in lines]
         return {series: float(value) for series, _, value in pairs}
 
-    def logs(self) -> list[dict[str, Any]]:
+    def logs(self) -> list[Entry]:
         """Its lines. One that is no JSON, as of a traceback, counts as an error."""
         return [_entry(line) for line in self.log.read_text(errors="replace").splitlines()]
 
-    def troubles(self) -> list[dict[str, Any]]:
-        return [entry for entry in self.logs() if entry["level"] not in ("debug", "info")]
+    def troubles(self) -> list[Entry]:
+        """But for those that a busy machine alone brings about, once they are over."""
+        return [entry for entry in without_waits(self.logs()) if is_trouble(entry)]
+
+    def untroubled(self) -> None:
+        """There are none. Where a server is slow just now, the end of that is waited for."""
+        if self.running:
+            with suppress(ClusterError):
+                wait_for("the end of a wait", lambda: not self._waits(), OVER_SECONDS)
+        waits = [] if self.running else self._waits()  # what has ended cannot say that it is over
+        found = [entry for entry in self.troubles() if entry not in waits]
+        assert not found, found
+
+    def _waits(self) -> list[Entry]:
+        return [entry for entry in self.troubles() if is_wait(entry)]
 
 
-def _entry(line: str) -> dict[str, Any]:
+def is_trouble(entry: Entry) -> bool:
+    return entry["level"] not in ("debug", "info")
+
+
+def over_of(trouble: Entry, later: Sequence[Entry]) -> Entry | None:
+    """The line that says that it is over, which begins as it did."""
+    said = str(trouble["message"])
+    for one in later:
+        what, over, _ = str(one["message"]).partition(OVER)
+        if over and (said == what or said.startswith(f"{what}: ")):
+            return one
+    return None
+
+
+def without_waits(entries: Sequence[Entry]) -> list[Entry]:
+    """Without that a server did not answer in time, and without that this is over."""
+    left = list(entries)
+    for entry in filter(is_wait, entries):
+        over = over_of(entry, left[_place(entry, left) :])
+        if over is not None:
+            del left[_place(over, left)], left[_place(entry, left)]
+    return left
+
+
+def _place(entry: Entry, entries: Sequence[Entry]) -> int:
+    """Of itself: two lines may be alike."""
+    return next(at for at, one in enumerate(entries) if one is entry)
+
+
+def is_wait(entry: Entry) -> bool:
+    """A server did not answer in time: that alone says nothing of the process."""
+    return is_trouble(entry) and TOO_SLOW.search(str(entry["message"])) is not None
+
+
+def _entry(line: str) -> Entry:
     try:
         found = json.loads(line)
     except ValueError:

@@ -1,9 +1,11 @@
-"""A way to a server that can be cut, or go silent without a word."""
+"""A way to a server that can be cut, go silent without a word, or lead to another one."""
 
 import socket
 import threading
 from contextlib import suppress
 from typing import Self
+
+from tests.stage.processes import free_port
 
 CHUNK_BYTES = 65_536
 
@@ -13,28 +15,20 @@ class Proxy:
 
     def __init__(self, port: int) -> None:
         self._target = ("127.0.0.1", port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
+        self.port = free_port()  # not any: while it refuses, nobody else must be given it
         self._cut = False
         self._pairs: list[tuple[socket.socket, socket.socket, threading.Event]] = []
         self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
+        self._carrying: list[threading.Thread] = []
+        self._listen()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._cut = True
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._threads[0].join()  # from here on there are no new ones
-        self._listener.close()
-        for near, far, _silent in self._pairs:
-            for end in (near, far):
-                with suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
+        self.refuse()
+        for thread in self._carrying:
             thread.join()
         for near, far, _silent in self._pairs:
             near.close()
@@ -53,6 +47,27 @@ class Proxy:
         with self._lock:
             for _, _, silent in self._pairs:
                 silent.set()
+
+    def refuse(self) -> None:
+        """As a server that is gone: connections break, and there are no new ones."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()  # from here on there are no new ones
+        self._listener.close()
+        for near, far, _silent in self._pairs:
+            for end in (near, far):
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+    def lead_to(self, port: int) -> None:
+        """After `refuse`: from now on there."""
+        self._target = ("127.0.0.1", port)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def _accept(self) -> None:
         while True:
@@ -75,7 +90,7 @@ class Proxy:
                     target=self._carry, args=(one, two, silent), daemon=True
                 )
                 carrying.start()
-                self._threads.append(carrying)
+                self._carrying.append(carrying)
 
     def _carry(self, source: socket.socket, target: socket.socket, silent: threading.Event) -> None:
         with suppress(OSError):
