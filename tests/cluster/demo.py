@@ -10,6 +10,7 @@ from tests.cluster.progress import step, wait_for
 
 SAMPLES = REPOSITORY / "tests/samples"
 PODS = 5  # a launcher and two workers, a server, a notebook
+RUN_SECONDS = 300  # where other clusters start on the same machine
 UTILISATION = "DCGM_FI_DEV_GPU_UTIL"
 DOMAIN = "ai.centaurus.io/"
 SEEN_SECONDS = 900  # a job type takes five minutes, a period is seen after four of its own
@@ -28,6 +29,7 @@ def demo(name: str) -> str:
         wait_for(
             "the sample jobs' pods run",
             lambda: [p["status"]["phase"] for p in there.items("pods")].count("Running") >= PODS,
+            RUN_SECONDS,
         )
     said = _what_next(cluster)
     wait = "waiting for Cepheid to see what they do: some six minutes, Ctrl-C ends the wait"

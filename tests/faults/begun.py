@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 
-from tests.cluster.progress import wait_for
-from tests.faults.hostile import ELSEWHERE, of_containers, of_gpus
+from tests.faults.hostile import ELSEWHERE, LEFT_OUT, LIED_ABOUT, of_containers, of_gpus
 from tests.faults.watch import SOON, Watched, populate, watched
 from tests.simgpu.faults import GpuFaults
 from tests.stage.agent import Agent
@@ -128,7 +127,8 @@ def _be_hostile(seen: Watched) -> None:
     elsewhere = seen.stage.api.admin.within(ELSEWHERE).get("pod", ELSEWHERE)["metadata"]["uid"]
     exporters.more[exporters.dcgm_path(name)] = of_gpus(name, seen.node.gpus[0].uuid)
     exporters.more[exporters.cadvisor_path(name)] = of_containers(elsewhere)
-    wait_for("all troubles", lambda: len(seen.agent.troubles()) == 3)
+    for what in (LIED_ABOUT, *LEFT_OUT):
+        seen.says(what)
     seen.change()
     seen.tells()
     seen.kept()

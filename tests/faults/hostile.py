@@ -2,8 +2,16 @@
 
 from itertools import product
 
+from cepheid.sources.catalog import Source
+
 ELSEWHERE = "elsewhere"
 """A node, a namespace and a pod in it, of which a liar says that it runs here."""
+LIED_ABOUT = f"annotating Pod {ELSEWHERE}/{ELSEWHERE}"
+LEFT_OUT = tuple(
+    f"{source}: series left out whose labels no GPU or pod can have"
+    for source in (Source.CADVISOR, Source.DCGM)
+)
+"""What an agent says that is told all this."""
 LARGE = "x" * 10_240
 NO_NAMES = (
     'quo"te',

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from tests.cluster.progress import wait_for
-from tests.faults.watch import SOON, watched
+from tests.faults.watch import AWAY, SOON, watched
 from tests.stage.api_server import ACCOUNT, NAMESPACE
 from tests.stage.surroundings import Stage
 from tests.stage.world import Node
@@ -25,18 +25,18 @@ def test_an_api_server_that_was_killed_is_waited_for(stage: Stage, node: Node) -
     with watched(stage, node, stage.agent(node.name, **SOON)) as seen:
         stage.api.kill()
         seen.change()
-        wait_for("the trouble", seen.trouble)
+        seen.says(REACHING, AWAY)
         seen.more_passes(2)
         stage.api.start()
         seen.tells()
-        seen.said_once(REACHING, "refused")
+        seen.said_once(REACHING, AWAY)
 
 
 def test_an_api_server_that_hangs_is_given_up_and_asked_again(stage: Stage, node: Node) -> None:
     with watched(stage, node, stage.agent(node.name, **SOON)) as seen:
         stage.api.freeze()
         seen.change()
-        wait_for("the trouble", seen.trouble)
+        seen.says(REACHING, "no answer in time")
         stage.api.thaw()
         seen.tells()
         seen.said_once(REACHING, "no answer in time")
@@ -48,7 +48,7 @@ def test_an_api_server_that_has_too_much_to_do_is_left_alone(stage: Stage, node:
     with watched(stage, node, agent) as seen:
         with _no_room_for_the_agent(stage, node):
             seen.change()
-            wait_for("the trouble", seen.trouble)
+            seen.says(REACHING, "429")
             seen.more_passes(2)
         seen.tells()
         seen.said_once(REACHING, "429")
@@ -58,7 +58,7 @@ def test_a_token_that_died_is_replaced_when_there_is_another(stage: Stage, node:
     with watched(stage, node, stage.agent(node.name, **SOON)) as seen:
         _end_token(stage, node)
         seen.change()
-        wait_for("the trouble", seen.trouble)
+        seen.says(REACHING, "401")
         seen.more_passes(2)
         seen.kept()
         stage.api.agent_kubeconfig(node.name)
@@ -84,7 +84,7 @@ def test_certificates_that_were_rotated_are_read_again(stage: Stage, node: Node)
     with watched(stage, node, stage.agent(node.name, **SOON)) as seen:
         stage.api.rotate_certificates()
         seen.change()
-        wait_for("the trouble", seen.trouble)
+        seen.says(REACHING, "the certificates may have been rotated")
         seen.more_passes(2)
         seen.kept()
         stage.api.agent_kubeconfig(node.name)

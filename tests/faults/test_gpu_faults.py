@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cepheid.agent.loop import SILENT
 from cepheid.annotations.facts import GpuFacts, StaticFacts
 from tests.cluster.progress import wait_for
 from tests.faults.begun import COMES_AND_GOES, SILENT_VALID_SECONDS, SILENT_WINDOW_SECONDS, Begun
@@ -82,7 +83,7 @@ def test_a_gpu_that_is_lost_is_told_of_until_it_is_back(begun: Begun) -> None:
 
 def test_a_silent_exporter_loses_no_gpu_and_renews_nothing(begun: Begun) -> None:
     with begun.look("silent") as seen:
-        wait_for("the trouble", seen.trouble)
+        seen.says(SILENT)
         valid_until = seen.facts().valid_until
         assert valid_until is not None
         due = valid_until - timedelta(seconds=SILENT_VALID_SECONDS / 2 - 5)
@@ -106,7 +107,7 @@ def test_a_silent_exporter_loses_no_gpu_and_renews_nothing(begun: Begun) -> None
         seen.change()
         seen.tells()
         seen.before = seen.objects()  # of a window that begins anew no forecast can be told yet
-        seen.said_once("the exporter of the GPUs is silent")
+        seen.said_once(SILENT)
 
 
 def _lost(gpu: GpuFacts) -> GpuFacts | None:

@@ -11,6 +11,7 @@ from tests.stage.world import Node
 
 MOST_BYTES = 262_144  # of all annotations of an object; Kubernetes takes no more
 LARGE_BYTES = 200 * 1024
+TOO_LARGE = "annotation of the object is too large"
 
 
 def test_a_pod_that_was_deleted_does_not_come_back(stage: Stage, node: Node) -> None:
@@ -64,7 +65,7 @@ def test_an_object_without_room_does_not_stop_the_others(stage: Stage, node: Nod
         _fill_up(seen)
         seen.before = seen.objects()
         node.gpus[0].faults = GpuFaults(xid=79)  # a key more on the node, and at once
-        wait_for("the trouble", seen.trouble)
+        seen.says(f"annotating Node {node.name}", TOO_LARGE)
         node.gpus[1].hold(seen.web, busy=0.5, memory_mib=16384)
         wait_for("what is new of a pod", seen.told_on_pod)
         assert seen.gpu(0).health is None
@@ -74,7 +75,7 @@ def test_an_object_without_room_does_not_stop_the_others(stage: Stage, node: Nod
         node.gpus[0].faults = HEALTHY
         seen.touched.add(1)
         wait_for("no more of it", lambda: seen.gpu(0).health is None, PATIENCE_SECONDS)
-        seen.said_once(f"annotating Node {node.name}", "annotation of the object is too large")
+        seen.said_once(f"annotating Node {node.name}", TOO_LARGE)
 
 
 def test_names_of_253_characters_are_names(stage: Stage) -> None:

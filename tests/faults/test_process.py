@@ -8,7 +8,13 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from tests.cluster.progress import wait_for
-from tests.faults.watch import SOON, Watched, stops_and_kept_its_secrets, watched
+from tests.faults.watch import (
+    PATIENCE_SECONDS,
+    SOON,
+    Watched,
+    stops_and_kept_its_secrets,
+    watched,
+)
 from tests.stage.surroundings import Stage
 from tests.stage.world import Node
 from tests.unit.sources.servers import Front, front
@@ -60,7 +66,7 @@ def test_it_is_well_and_stops_while_it_reads_a_long_past_slowly(
         assert agent.get("/healthz")[0] == HTTPStatus.OK
         assert agent.get("/readyz")[0] == HTTPStatus.SERVICE_UNAVAILABLE
         stops_and_kept_its_secrets(agent)
-    assert agent.troubles() == []
+    agent.untroubled()
 
 
 def test_after_a_kill_it_finds_what_it_wrote(stage: Stage, node: Node) -> None:
@@ -84,16 +90,15 @@ def test_it_waits_for_servers_that_are_not_there_yet(stage: Stage, node: Node) -
     stage.api.kill()
     seen = Watched(stage, node, agent)
     with agent:
-        wait_for("a first trouble", lambda: len(agent.troubles()) == 1)
+        away = seen.says(TROUBLES[0])
         assert agent.get("/healthz")[0] == HTTPStatus.OK
         assert agent.get("/readyz")[0] == HTTPStatus.SERVICE_UNAVAILABLE
         stage.prometheus.start()
-        wait_for("a second trouble", lambda: len(agent.troubles()) == 2)
+        away_too = seen.says(TROUBLES[1])
         assert agent.get("/healthz")[0] == HTTPStatus.OK
         stage.api.start()
-        wait_for("what stands", seen.stands)
+        wait_for("what stands", seen.stands, PATIENCE_SECONDS)
         wait_for("/readyz", lambda: agent.get("/readyz")[0] == HTTPStatus.OK)
-        said = [entry["message"] for entry in agent.troubles()]
-        assert [words.partition(":")[0] for words in said] == TROUBLES
-        assert [words.partition(":")[0] for words in seen.overs()] == TROUBLES
+        overs = [seen.says_over(trouble) for trouble in (away, away_too)]
+        agent.untroubled(but=[away, away_too, *overs])
         stops_and_kept_its_secrets(agent)

@@ -1,5 +1,6 @@
 """An agent, and what must hold around every fault."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from cepheid.annotations.facts import GpuFacts, NodeFacts, PodFacts
 from tests.cluster.progress import wait_for
 from tests.simgpu.faults import HEALTHY
 from tests.stage.agent import Agent
+from tests.stage.ours import Entry, is_trouble
 from tests.stage.surroundings import Stage
 from tests.stage.world import Node, Pod
 
@@ -37,6 +39,8 @@ LARGE = "example.com/large"
 """A key for what others fill an object up with."""
 SECRET = "s3cret-of-prometheus"  # noqa: S105 # only of these tests
 HEALTH_EVERY_SECONDS = 0.2
+AWAY = "refused|disconnected|reset|closed|ended in the middle|503"
+"""What is said of a server that goes away: the first that is seen of it, and that alone."""
 
 
 def populate(stage: Stage, name: str, namespace: str | None = None, others: int = 1) -> Node:
@@ -116,28 +120,27 @@ class Watched:
         begun = self._passes()
         wait_for("more passes", lambda: self._passes() >= begun + count)
 
-    def trouble(self) -> str | None:
-        """The first that it says, if any."""
-        return next((entry["message"] for entry in self.agent.troubles()), None)
+    def says(self, what: str, words: str = "") -> Entry:
+        """That this happened; `words` is a pattern."""
 
-    def overs(self) -> list[str]:
-        messages = [str(entry["message"]) for entry in self.agent.logs()]
-        return [message for message in messages if ": over, after " in message]
+        def said() -> Entry | None:
+            found = [entry for entry in self.agent.logs() if is_trouble(entry)]
+            texts = [str(entry["message"]) for entry in found]
+            fitting = (text.startswith(what) and re.search(words, text) for text in texts)
+            return next((one for one, fits in zip(found, fitting, strict=True) if fits), None)
+
+        return wait_for(f"{what}: {words}", said, PATIENCE_SECONDS)
+
+    def says_over(self, trouble: Entry) -> Entry:
+        return wait_for(f"the end of {trouble}", lambda: self.agent.over(trouble), PATIENCE_SECONDS)
 
     def said_once(self, what: str, words: str = "") -> None:
         """Of one thing that it happened, and that it is over; and of nothing else."""
-        said = [str(entry["message"]) for entry in self.agent.troubles()]
-        assert len(said) == 1, said
-        assert said[0].startswith(what)
-        assert words in said[0]
-        wait_for("the end of it in the log", self.overs)
-        overs = self.overs()
-        assert len(overs) == 1, overs
-        assert overs[0].startswith(f"{what}: over, after ")
+        trouble = self.says(what, words)
+        self.agent.untroubled(but=[trouble, self.says_over(trouble)])
 
     def said_nothing(self) -> None:
-        assert self.agent.troubles() == []
-        assert self.overs() == []
+        self.agent.untroubled()
 
     def objects(self) -> dict[str, dict[str, Any]]:
         admin = self.stage.api.admin
@@ -201,6 +204,7 @@ def watched(stage: Stage, node: Node, agent: Agent) -> Iterator[Watched]:
         pid = agent.pid
         wait_for("what stands before", seen.stands, PATIENCE_SECONDS)
         wait_for("/readyz", lambda: agent.get("/readyz")[0] == HTTPStatus.OK)
+        agent.untroubled()
         seen.before = seen.objects()
         with _asking_for_health(seen):
             yield seen

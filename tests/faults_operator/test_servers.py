@@ -12,7 +12,7 @@ from tests.faults_operator.conftest import Start
 from tests.faults_operator.submitted import Submitted, used
 from tests.stage.api_server import NAMESPACE, Twin
 from tests.stage.operator import Operator
-from tests.stage.ours import is_wait, over_of
+from tests.stage.ours import is_wait
 from tests.stage.proxy import Proxy
 from tests.stage.surroundings import Stage
 
@@ -167,7 +167,7 @@ def test_without_its_definition_profiles_wait_and_are_written_when_it_is_there(
     train.finished()
     (trouble,) = (entry for entry in operator.troubles() if not is_wait(entry))
     assert "the cluster has no JobProfiles; hint: kubectl apply" in trouble["message"]
-    wait_for("the end of the trouble", lambda: over_of(trouble, operator.logs()))
+    wait_for("the end of the trouble", lambda: operator.over(trouble))
 
 
 def _has_no_definition(operator: Operator) -> bool:

@@ -51,7 +51,8 @@ class Theatre:
 
     def writes(self, tried: Tried) -> list[str]:
         """Of its status: the moments, by the API server's own record."""
-        events = [json.loads(line) for line in self.audit.log.read_text().splitlines()]
+        lines = self.audit.log.read_text().splitlines(keepends=True)
+        events = [json.loads(line) for line in lines if line.endswith("\n")]  # the rest comes yet
         wanted = ("placementtrials", tried.team.name, tried.name, "status")
         keys = ("resource", "namespace", "name", "subresource")
         return [

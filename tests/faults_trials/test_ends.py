@@ -28,7 +28,7 @@ def test_suspended_it_holds_nothing_and_goes_on_when_it_is_resumed(tried: Tried)
     status = tried.until("suspended", lambda status: status.phase is Phase.SUSPENDED)
     assert status.trials[-1].state is State.CUT
     tried.all_gone()
-    spent = tried.until("settled", lambda s: not s.trials[-1].reserved_gpu_seconds)
+    spent = tried.settled()
     tried.wait_passes()
     assert tried.status() == spent
     assert spent.spent_gpu_seconds >= tried.team.held_gpu_seconds() - 2
@@ -71,7 +71,7 @@ def test_aborted_it_says_what_was_found_and_pods_that_ignore_signals_go_too(trie
     assert status.phase is Phase.ABORTED
     assert status.best is not None
     tried.all_gone()
-    settled = tried.until("settled", lambda s: not any(t.reserved_gpu_seconds for t in s.trials))
+    settled = tried.settled()
     assert settled.spent_gpu_seconds >= tried.team.held_gpu_seconds() - 4
     with pytest.raises(ClusterError, match="what was aborted is not taken up again"):
         tried.patch(abort=False)
@@ -105,6 +105,7 @@ def test_a_job_that_was_changed_is_not_compared_with_what_it_was(tried: Tried) -
     assert (status.phase, status.reason) == (Phase.FAILED, "TemplateChanged")
     assert "delete this PlacementTrial and apply it anew" in (status.message or "")
     tried.all_gone()
+    tried.wait_passes()
     assert tried.annotation() is None
 
 

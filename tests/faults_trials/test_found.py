@@ -35,16 +35,15 @@ def test_the_best_is_found_with_fewer_trials_than_the_grid_and_told_to_the_job(
         assert trial.throughput is not None
         expected = 1 / periods(trial.placement)
         assert abs(trial.throughput.per_second / expected - 1) < 0.05
-    marked = json.loads(tried.annotation() or "{}")
-    assert marked["type"] == A100
-    assert (marked["workers"], marked["trial"]) == (2, "where")
+    marked = tried.marked()
+    assert (marked["type"], marked["workers"]) == (A100, 2)
     tried.all_gone()
 
 
 @begins(usual)
 def test_people_are_told_the_story_and_shown_a_row(tried: Tried) -> None:
     status = tried.over()
-    reasons = [reason for reason, _ in tried.events()]
+    reasons = [reason for reason, _ in tried.told("Done")]
     each = ["TrialStarted", "TrialMeasured"] * len(status.trials)
     assert Counter(reasons) == Counter([*each, "Running", "Done"])
     assert [one for one in reasons if one.startswith("Trial")] == each
@@ -58,7 +57,8 @@ def test_people_are_told_the_story_and_shown_a_row(tried: Tried) -> None:
 
 @begins(usual)
 def test_the_patch_places_the_job_there(tried: Tried) -> None:
-    status = tried.over()
+    tried.over()
+    status = tried.settled()
     assert status.best is not None
     assert status.best.patch is not None
     admin = tried.team.admin
@@ -69,6 +69,7 @@ def test_the_patch_places_the_job_there(tried: Tried) -> None:
     assert spec["parallelism"] == 2
     assert A100 in json.dumps(spec["template"]["spec"])
     # Whoever writes to the job changes nothing of what was found.
+    tried.wait_passes()
     assert tried.status() == status
 
 
@@ -76,20 +77,22 @@ def test_the_patch_places_the_job_there(tried: Tried) -> None:
 def test_what_is_said_to_be_spent_is_what_was_held(tried: Tried) -> None:
     tried.over()
     tried.all_gone()
-    settled = tried.until("settled", lambda s: not any(t.reserved_gpu_seconds for t in s.trials))
+    settled = tried.settled()
     held = tried.team.held_gpu_seconds()
     assert held > 0
     gpus = sum(trial.placement.gpus for trial in settled.trials)
-    # Rounded to seconds by kubelets, and a pod may take its grace period.
-    assert -2 * gpus <= settled.spent_gpu_seconds - held <= 12 * gpus
+    # Rounded to seconds by kubelets; a pod may take its grace period, and a busy machine see that
+    # late. What was reserved for it would be more.
+    assert -2 * gpus <= settled.spent_gpu_seconds - held <= 20 * gpus
 
 
 @begins(usual)
 def test_little_is_written_and_nothing_while_nothing_changes(
     tried: Tried, theatre: Theatre
 ) -> None:
-    status = tried.over()
+    tried.over()
     tried.all_gone()
+    status = tried.settled()
     writes = theatre.writes(tried)
     assert writes
     assert len(writes) <= MOST_WRITES * len(status.trials) + 2
@@ -119,8 +122,8 @@ def test_the_second_of_one_job_waits_says_why_and_then_runs(tried: Tried) -> Non
     assert one.phase is two.phase is Phase.DONE
     ended = max(trial.ended for trial in one.trials if trial.ended)
     assert all(trial.created >= ended for trial in two.trials)
-    assert "Waiting" in [reason for reason, _ in second.events()]
-    assert '"trial":"second"' in (tried.annotation() or "")
+    assert "Waiting" in [reason for reason, _ in second.told("Done")]
+    second.marked()
 
 
 def too_small(team: Team) -> Tried:

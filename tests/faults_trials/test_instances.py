@@ -28,7 +28,7 @@ def test_killed_again_and_again_it_tries_nothing_twice_and_loses_nothing(
             now.start()
         acting(operator, other)
         for tried, seen in searches:
-            _nothing_lost(tried.over(300), seen)
+            _nothing_lost(tried.over(), seen)
             _as_if_nothing_had_happened(tried)
 
 
@@ -43,7 +43,7 @@ def _begin(team: Team, delay_seconds: float) -> tuple[Tried, dict[str, float]]:
 
 def _as_if_nothing_had_happened(tried: Tried) -> None:
     tried.all_gone()
-    status = tried.until("settled", lambda s: not any(t.reserved_gpu_seconds for t in s.trials))
+    status = tried.settled()
     assert status.phase is Phase.DONE
     assert status.best is not None
     assert {held.job for held in tried.team.held()} == {trial.job for trial in status.trials}
@@ -52,9 +52,12 @@ def _as_if_nothing_had_happened(tried: Tried) -> None:
     slack = 2 * sum(trial.placement.gpus for trial in status.trials)
     assert held - slack <= status.spent_gpu_seconds <= 3600 * GPU_HOURS
     assert held <= 3600 * GPU_HOURS
-    told = Counter(reason for reason, _ in tried.events())
-    assert told["TrialStarted"] == len(status.trials)
-    assert told["Done"] == 1
+    # The status is written first: a word may be lost with who was to say it, and is not said twice.
+    told = Counter(tried.events())
+    assert set(told.values()) == {1}
+    reasons = Counter(reason for reason, _ in told)
+    assert 0 < reasons["TrialStarted"] <= len(status.trials)
+    assert reasons["Done"] <= 1
 
 
 def _watch(searches: list[tuple[Tried, dict[str, float]]], seconds: float) -> None:

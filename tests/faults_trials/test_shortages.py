@@ -111,7 +111,7 @@ def test_gpus_are_not_held_for_long_by_pods_that_do_not_start(tried: Tried) -> N
     assert [trial.state for trial in status.trials] == [State.UNAVAILABLE]
     assert "not all pods ran 45 s after the first had its GPUs" in (status.trials[0].message or "")
     tried.all_gone()
-    settled = tried.until("settled", lambda s: not s.trials[0].reserved_gpu_seconds)
+    settled = tried.settled()
     assert settled.spent_gpu_seconds >= tried.team.held_gpu_seconds() - 2 > 10
 
 

@@ -1,5 +1,6 @@
 """What a person does with PlacementTrials, and sees of them."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -184,8 +185,12 @@ class Tried:
 
         return self.until(" ".join(states), so)
 
-    def over(self, seconds: float = 240) -> TrialStatus:
+    def over(self, seconds: float = 400) -> TrialStatus:
         return self.until("over", lambda status: status.phase and status.phase.is_over, seconds)
+
+    def settled(self) -> TrialStatus:
+        """What its trials have cost is known, and does not change any more."""
+        return self.until("settled", lambda s: not any(t.reserved_gpu_seconds for t in s.trials))
 
     def runs(self) -> TrialStatus:
         """A trial of it does."""
@@ -220,9 +225,27 @@ class Tried:
         found.sort(key=lambda one: int(one["metadata"]["resourceVersion"]))
         return [(one["reason"], one["note"]) for one in found]
 
+    def told(self, reason: str) -> list[tuple[str, str]]:
+        """All events, as soon as this is among them: it is told after the status says it."""
+
+        def look() -> list[tuple[str, str]] | None:
+            events = self.events()
+            return events if reason in [told for told, _ in events] else None
+
+        return wait_for(f"{self.team.name}/{self.name}: told of {reason}", look)
+
     def annotation(self, job: str = "train") -> str | None:
         kept = self.team.stage.api.annotations("job", job, self.team.name)
         return kept.get("ai.centaurus.io/best-placement")
+
+    def marked(self, job: str = "train") -> Document:
+        """As its annotation says, once it says that it is of this one: last of all."""
+
+        def look() -> Document | None:
+            found: Document = json.loads(self.annotation(job) or "{}")
+            return found if found.get("trial") == self.name else None
+
+        return wait_for(f"{self.team.name}/{self.name}: the job's annotation", look)
 
     def _list(self, kind: Any) -> list[Document]:
         return self.team.trainers.look(

@@ -20,8 +20,9 @@ CONTROLLERS = (
     "node-lifecycle-controller",
     "taint-eviction-controller",
 )
-LOST_SECONDS = 12
-"""Without a heartbeat a node counts as lost: four times as soon as usual."""
+LOST_SECONDS = 30
+"""Without a heartbeat a node counts as lost: sooner than usual, and not as soon as a busy machine
+lets some of them come late."""
 
 
 class _Component(Daemon):

@@ -78,21 +78,28 @@ class Ours(Daemon):
         """Its lines. One that is no JSON, as of a traceback, counts as an error."""
         return [_entry(line) for line in self.log.read_text(errors="replace").splitlines()]
 
-    def troubles(self) -> list[Entry]:
+    def troubles(self, but: Sequence[Entry] = ()) -> list[Entry]:
         """But for those that a busy machine alone brings about, once they are over."""
-        return [entry for entry in without_waits(self.logs()) if is_trouble(entry)]
+        entries = [entry for entry in self.logs() if entry not in but]
+        return [entry for entry in without_waits(entries) if is_trouble(entry)]
 
-    def untroubled(self) -> None:
-        """There are none. Where a server is slow just now, the end of that is waited for."""
+    def untroubled(self, but: Sequence[Entry] = ()) -> None:
+        """There are none, but these. A server that is slow just now is waited for."""
+
+        def waits() -> list[Entry]:
+            return [entry for entry in self.troubles(but) if is_wait(entry)]
+
         if self.running:
             with suppress(ClusterError):
-                wait_for("the end of a wait", lambda: not self._waits(), OVER_SECONDS)
-        waits = [] if self.running else self._waits()  # what has ended cannot say that it is over
-        found = [entry for entry in self.troubles() if entry not in waits]
+                wait_for("the end of a wait", lambda: not waits(), OVER_SECONDS)
+        left = [] if self.running else waits()  # what has ended cannot say that it is over
+        found = [entry for entry in self.troubles(but) if entry not in left]
         assert not found, found
 
-    def _waits(self) -> list[Entry]:
-        return [entry for entry in self.troubles() if is_wait(entry)]
+    def over(self, trouble: Entry) -> Entry | None:
+        """The line that says that this is over, if it is."""
+        entries = self.logs()
+        return over_of(trouble, entries[entries.index(trouble) :])
 
 
 def is_trouble(entry: Entry) -> bool:
@@ -100,7 +107,7 @@ def is_trouble(entry: Entry) -> bool:
 
 
 def over_of(trouble: Entry, later: Sequence[Entry]) -> Entry | None:
-    """The line that says that it is over, which begins as it did."""
+    """It begins as the trouble did."""
     said = str(trouble["message"])
     for one in later:
         what, over, _ = str(one["message"]).partition(OVER)

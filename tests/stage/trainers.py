@@ -67,6 +67,8 @@ class Held:
     since: float = field(default_factory=time.time)
     started: float | None = None
     until: float | None = None
+    untold: Mapping[str, object] = field(default_factory=dict)
+    """Of its status: the API server did not take it yet."""
 
     def gpu_seconds(self) -> float:
         return self.count * ((self.until or time.time()) - self.since)
@@ -138,8 +140,10 @@ class Trainers:
         if held is None:
             if pod["status"].get("phase") == "Pending":
                 held = of_one[metadata["uid"]] = self._accept(pod, node, jobs)
-                self._tell(pod, {"startTime": _moment()})
+                self._tell(pod, held, {"startTime": _moment()})
             return
+        if held.untold:
+            self._tell(pod, held, {})
         now, asked = time.time(), metadata.get("deletionTimestamp")
         if asked is not None:
             if held.fate.ignores_signals and now < datetime.fromisoformat(asked).timestamp():
@@ -194,7 +198,7 @@ class Trainers:
         ]
         state = {"running": {"startedAt": _moment(held.started)}}
         told = {"phase": "Running", "conditions": ready, "podIP": "10.0.0.1"}
-        self._tell(pod, told | {"containerStatuses": _containers(pod, state)})
+        self._tell(pod, held, told | {"containerStatuses": _containers(pod, state)})
 
     def _end(
         self, pod: Raw, held: Held, phase: str, exit_code: int, said: str, **status: object
@@ -205,11 +209,14 @@ class Trainers:
             if held.started is not None:
                 ended["startedAt"] = _moment(held.started)
             told = {"phase": phase, "containerStatuses": _containers(pod, {"terminated": ended})}
-            self._tell(pod, told | status)
+            self._tell(pod, held, told | status)
 
-    def _tell(self, pod: Raw, status: Mapping[str, object]) -> None:
+    def _tell(self, pod: Raw, held: Held, status: Mapping[str, object]) -> None:
+        """With what could not be told before."""
+        held.untold = {**held.untold, **status}
         where = {**_where(pod), "patch_type": PatchType.STRATEGIC}
-        self._ask(lambda client: client.patch(PODS.Status, obj={"status": status}, **where))
+        self._ask(lambda client: client.patch(PODS.Status, obj={"status": held.untold}, **where))
+        held.untold = {}
 
     def _ask(self, question: Callable[[Any], object]) -> None:
         try:

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import socket
 import ssl
 import subprocess
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.cluster.binaries import binaries
+from tests.stage.processes import READY_SECONDS, free_port
 
 
 def load(folder: Path, open_metrics: str) -> Path:
@@ -38,9 +38,7 @@ def prometheus(folder: Path) -> Iterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     config = folder.with_suffix(".yml")
     config.write_text("{}\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = folder.with_suffix(".log").open("wb")
     process = subprocess.Popen(
         [
@@ -64,7 +62,8 @@ def prometheus(folder: Path) -> Iterator[str]:
 
 
 def _await_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(log.read_text())
         try:
