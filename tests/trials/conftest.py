@@ -20,7 +20,7 @@ EVERY_SECONDS = 2
 OFTEN = f"    scrape_interval: {EVERY_SECONDS}s\n    scrape_timeout: {EVERY_SECONDS}s\n"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubectl() -> Iterator[Kubectl]:
     lifecycle.down(NAME)  # what a run that was killed has left
     try:
@@ -32,7 +32,7 @@ def kubectl() -> Iterator[Kubectl]:
         lifecycle.down(NAME)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def research(kubectl: Kubectl) -> Kubectl:
     """The namespace in which everything of the samples is."""
     kubectl("apply", "--server-side", f"--filename={SAMPLES / 'namespace.yaml'}")
@@ -42,7 +42,7 @@ def research(kubectl: Kubectl) -> Kubectl:
     return there
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def answers(research: Kubectl) -> dict[str, TrialStatus]:
     """What came of the samples, one after the other: each wants all GPUs of a node."""
     return {bound: _answer(research, bound) for bound in ("compute", "communication")}
