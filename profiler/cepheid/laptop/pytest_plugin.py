@@ -1,0 +1,1 @@
+"""`pytest --cepheid`: the slowest and the hungriest tests of a run."""
