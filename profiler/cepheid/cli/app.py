@@ -7,6 +7,7 @@ import typer
 
 from cepheid import __version__
 from cepheid.cli.agent import agent
+from cepheid.cli.jobs import jobs
 from cepheid.cli.operator import operator
 from cepheid.cli.report import report
 from cepheid.cli.uninstall import uninstall
@@ -42,6 +43,7 @@ def cepheid(
 
 
 app.command()(agent)
+app.command()(jobs)
 app.command()(operator)
 app.command()(uninstall)
 
