@@ -1,4 +1,4 @@
-"""What is sampled: every column as one line of a table. Names of columns stand here and nowhere else.
+"""What is sampled: every column as one line of a table. Their names stand here and nowhere else.
 
 A counter is cumulative, from an origin of its own: only its growth means something. Columns of a
 GPU carry its number: `gpu_util_percent.0`.
@@ -43,8 +43,7 @@ COLUMNS: tuple[Column, ...] = tuple(
         ("io", "written_bytes", "B", COUNTER,
          "sent to disks for the tree, or to be sent: dirtied in the page cache"),
         ("network", "received_bytes", "B", COUNTER,
-         "by interfaces of the tree's network namespace: of its container, or of the whole machine,"
-         " others' traffic included; without lo and what only passes traffic on"),
+         "over all interfaces but lo of the container or machine that it is in, by all who are in it"),
         ("network", "sent_bytes", "B", COUNTER, "the same, sent"),
         ("system", "system_cpu_seconds", "s", COUNTER,
          "CPU time of the whole machine, all that was neither idle nor waiting for disks"),
@@ -65,7 +64,7 @@ COLUMNS: tuple[Column, ...] = tuple(
         ("gpu", "mem_copy_util_percent", "%", GAUGE,
          "device memory was read or written, within a second or less before the reading"),
         ("gpu", "gpu_memory_used_mib", "MiB", GAUGE, "device memory in use, whoever uses it"),
-        ("gpu", "gpu_tree_memory_mib", "MiB", GAUGE, "device memory that the tree's processes hold"),
+        ("gpu", "gpu_tree_memory_mib", "MiB", GAUGE, "device memory that the tree holds"),
         ("gpu", "gpu_power_watts", "W", GAUGE, "power, a mean over the driver's last moments"),
         ("gpu", "gpu_energy_joules", "J", COUNTER, "energy since the driver was loaded"),
     )

@@ -13,6 +13,8 @@ class Roots:
 
     proc: str = "/proc"
     sys: str = "/sys"
+    top: str = ""
+    """Before any other path: `/.dockerenv`."""
 
     @property
     def live(self) -> bool:

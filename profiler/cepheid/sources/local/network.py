@@ -80,7 +80,7 @@ def interfaces(data: bytes) -> Counters:
 
 
 def counted_on(found: Counters) -> Counters:
-    """Those whose traffic no other one has too; all, where only such exist (rootless containers)."""
+    """Those whose traffic no other one has too; all, where only such are (rootless containers)."""
     outward = {name: counted for name, counted in found.items() if name not in ("lo", "lo0")}
     own = {name: counted for name, counted in outward.items() if not _PASSING_ON.match(name)}
     return own or outward

@@ -4,23 +4,17 @@ A process is of the tree that descends from one of the roots, and stays in it wh
 told by its number and its start, for numbers are used again. A process that has ended leaves its
 CPU time to whoever waits for it. Where nobody does (its parent ignores SIGCHLD, or it was a daemon)
 what was last seen of it is kept: of the two the larger, each being a lower bound of the truth.
-
-Cost, measured on a virtual machine of 2 cores: see `tests/bench/laptop`.
 """
 
 import math
 import os
+import resource
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cepheid.sources.local.procfs import Processes, ProcFs, Reading
-
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
 
 _MAXRSS_BYTES = 1.0 if sys.platform == "darwin" else 1024.0
 
@@ -69,8 +63,6 @@ class _Waiting:
         self.cpu_before, self.peak_before = self.cpu_seconds(), self._peak()
 
     def cpu_seconds(self) -> float:
-        if resource is None:
-            return 0.0
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime - self.cpu_before
 
@@ -78,15 +70,22 @@ class _Waiting:
         """0 where it cannot be told. What is forked starts with the memory of its parent, and
         keeps that as its own peak: only more than ours is surely theirs."""
         peak = self._peak()
-        if resource is None or peak <= self.peak_before:
+        if peak <= self.peak_before:
             return 0.0
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_BYTES
         return peak if peak > own else 0.0
 
     def _peak(self) -> float:
-        if resource is None:
-            return 0.0
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * _MAXRSS_BYTES
+
+
+def default_processes() -> Processes:
+    """/proc where there is one: it is the cheapest."""
+    if sys.platform == "linux":
+        return ProcFs()
+    from cepheid.sources.local.portable import Psutil  # noqa: PLC0415 (8 MiB, seldom needed)
+
+    return Psutil()
 
 
 @dataclass(slots=True, eq=False)
@@ -98,7 +97,7 @@ class Tree:
     """Our own process, where it adopts the orphans of the tree (PR_SET_CHILD_SUBREAPER) and waits
     for them: all its children are of the tree, it is not."""
     per_thread: bool = False
-    processes: Processes = field(default_factory=lambda: default_processes())
+    processes: Processes = field(default_factory=default_processes)
     departed: list[Departed] = field(default_factory=list)
     """Who ended between the last two samples."""
     _members: dict[int, Member] = field(default_factory=dict)
@@ -242,15 +241,6 @@ class Tree:
             if member.reading.alive:
                 for tid, name, seconds in self.processes.threads(pid):
                     self._threads[pid, member.reading.start, tid] = (name, seconds)
-
-
-def default_processes() -> Processes:
-    """/proc where there is one: it is the cheapest."""
-    if sys.platform == "linux":
-        return ProcFs()
-    from cepheid.sources.local.portable import Psutil  # noqa: PLC0415 (8 MiB, seldom needed)
-
-    return Psutil()
 
 
 def _member(reading: Reading, *, known: bool) -> Member:
