@@ -7,9 +7,14 @@ import typer
 
 from cepheid import __version__
 from cepheid.cli.agent import agent
+from cepheid.cli.job import job
 from cepheid.cli.jobs import jobs
 from cepheid.cli.operator import operator
+from cepheid.cli.plot import plot
 from cepheid.cli.report import report
+from cepheid.cli.run import CONTEXT as RUN_CONTEXT
+from cepheid.cli.run import USAGE as RUN_USAGE
+from cepheid.cli.run import command as run_command
 from cepheid.cli.uninstall import uninstall
 from cepheid.errors import CepheidError, UsageError
 
@@ -44,7 +49,10 @@ def cepheid(
 
 app.command()(agent)
 app.command()(jobs)
+app.command()(job)
 app.command()(operator)
+app.command()(plot)
+app.command("run", context_settings=RUN_CONTEXT, options_metavar=RUN_USAGE)(run_command())
 app.command()(uninstall)
 
 
