@@ -15,6 +15,7 @@ from cepheid.cli.report import report
 from cepheid.cli.run import CONTEXT as RUN_CONTEXT
 from cepheid.cli.run import USAGE as RUN_USAGE
 from cepheid.cli.run import command as run_command
+from cepheid.cli.stats import stats
 from cepheid.cli.uninstall import uninstall
 from cepheid.errors import CepheidError, UsageError
 
@@ -50,6 +51,7 @@ def cepheid(
 app.command()(agent)
 app.command()(jobs)
 app.command()(job)
+app.command()(stats)
 app.command()(operator)
 app.command()(plot)
 app.command("run", context_settings=RUN_CONTEXT, options_metavar=RUN_USAGE)(run_command())
