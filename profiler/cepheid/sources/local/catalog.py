@@ -43,7 +43,7 @@ COLUMNS: tuple[Column, ...] = tuple(
         ("io", "written_bytes", "B", COUNTER,
          "sent to disks for the tree, or to be sent: dirtied in the page cache"),
         ("network", "received_bytes", "B", COUNTER,
-         "over all interfaces but lo of the container or machine that it is in, by all who are in it"),
+         "over all interfaces but lo of the container or machine, by all that are in it"),
         ("network", "sent_bytes", "B", COUNTER, "the same, sent"),
         ("system", "system_cpu_seconds", "s", COUNTER,
          "CPU time of the whole machine, all that was neither idle nor waiting for disks"),

@@ -81,7 +81,7 @@ class _Waiting:
 
 def default_processes() -> Processes:
     """/proc where there is one: it is the cheapest."""
-    if sys.platform == "linux":
+    if os.path.exists("/proc/self/stat"):  # noqa: PTH110
         return ProcFs()
     from cepheid.sources.local.portable import Psutil  # noqa: PLC0415 (8 MiB, seldom needed)
 
