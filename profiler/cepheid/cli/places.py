@@ -111,8 +111,10 @@ class Place:
 
 
 def say(words: str) -> None:
-    """Talk: never on stdout."""
-    sys.stderr.write(f"{words}\n")
+    """Talk: never on stdout, and as harmless as what is."""
+    from cepheid.reports.plain import plain
+
+    sys.stderr.writelines(f"{plain(line)}\n" for line in words.split("\n"))
 
 
 def at_a_place(command: Callable[..., None]) -> Callable[..., None]:
@@ -167,7 +169,10 @@ def job_of(jobs: Jobs, wanted: str | None, namespace: str | None = None) -> "Job
     from cepheid.history import Query
 
     if wanted is None:
-        return _first(jobs.find(Query(namespace=namespace), limit=1), None)
+        latest = jobs.find(Query(namespace=namespace), limit=1)
+        if not latest:
+            raise NoSuchJobError("no job is kept yet", hint=FIRST)
+        return latest[0]
     named = jobs.find(Query(name=wanted, namespace=namespace), limit=1)
     if named:
         return named[0]
@@ -178,12 +183,6 @@ def job_of(jobs: Jobs, wanted: str | None, namespace: str | None = None) -> "Job
         if runs:
             return runs[0]
         raise _not_found(problem, wanted, jobs.find(limit=LOOKED_AT)) from problem
-
-
-def _first(found: "Sequence[JobProfile]", _: None) -> "JobProfile":
-    if not found:
-        raise NoSuchJobError("no job is kept yet", hint=FIRST)
-    return found[0]
 
 
 def _not_found(
@@ -199,7 +198,7 @@ def _not_found(
         return problem
     from cepheid.reports.plain import plain
 
-    return NoSuchJobError(problem.message, hint=f"is it {plain(' or '.join(near))}?")
+    return NoSuchJobError(f"no job is called {wanted!r}", hint=f"is it {plain(' or '.join(near))}?")
 
 
 _OPTIONS: dict[str, Any] = {

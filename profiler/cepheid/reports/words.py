@@ -58,6 +58,11 @@ def in_cores(cores: float | None) -> str:
     return NO_DATA if cores is None else figure(cores)
 
 
+def cores_said(cores: float) -> str:
+    text = figure(cores)
+    return f"{text} core" if text == "1" else f"{text} cores"
+
+
 def lasting(seconds: float | None) -> str:
     """In a sentence: the two largest units."""
     if seconds is None:
