@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cepheid.sources.local import catalog
-from cepheid.sources.local.files import names_in
 from cepheid.sources.local.processes import Member, Tree
 from cepheid.sources.local.procfs import disk_bytes
 
@@ -27,10 +26,12 @@ class DiskTraffic:
     """Of processes that have ended, and that no counter of a living one holds."""
     _adopted_before: Bytes | None = None
     _highest: Bytes = NOTHING
+    _threads: dict[str, Bytes] = field(default_factory=dict)
+    """Of this process, those that have ended too: what they did is not its children's."""
 
     def __post_init__(self) -> None:
         if self.tree.reaper == os.getpid():
-            self._adopted_before = _of_children()
+            self._adopted_before = self._of_children()
 
     def read(self) -> Sequence[float]:
         members = [member for member in self.tree.members if member.reading.alive]
@@ -42,7 +43,7 @@ class DiskTraffic:
         self._inherit(now)
         self._last = now
         outside = self._estate
-        if self._adopted_before is not None and (adopted := _of_children()) is not None:
+        if self._adopted_before is not None and (adopted := self._of_children()) is not None:
             outside = _higher(outside, _less(adopted, self._adopted_before))
         if not now and outside == NOTHING and not self._seen_any():
             return (math.nan, math.nan)
@@ -66,17 +67,20 @@ class DiskTraffic:
             grown = NOTHING if heir is None else _less(now[heir], self._last.get(heir, NOTHING))
             self._estate = _plus(self._estate, _less(expected, grown))
 
-
-def _of_children() -> Bytes | None:
-    """Of those that this process waited for: its counters less those of its threads."""
-    this = os.getpid()
-    whole = disk_bytes(f"/proc/{this}/io")
-    if whole is None:
-        return None
-    own = NOTHING
-    for thread in names_in(f"/proc/{this}/task"):
-        own = _plus(own, disk_bytes(f"/proc/{this}/task/{thread}/io") or NOTHING)
-    return _less(whole, own)
+    def _of_children(self) -> Bytes | None:
+        """Of those that this process waited for: its counters less those of its threads."""
+        this = f"/proc/{os.getpid()}"
+        whole = disk_bytes(f"{this}/io")
+        if whole is None:
+            return None
+        for thread in os.listdir(f"{this}/task"):  # noqa: PTH208
+            counted = disk_bytes(f"{this}/task/{thread}/io")
+            if counted is not None:
+                self._threads[thread] = counted
+        own = NOTHING
+        for counted in self._threads.values():
+            own = _plus(own, counted)
+        return _less(whole, own)
 
 
 def _plus(one: Bytes, other: Bytes) -> Bytes:
