@@ -100,7 +100,14 @@ class Command:
         return self._ended(status, timed_out)
 
     def give_back_signals(self) -> None:
-        """From here on a signal ends us, as it would anybody: what was recorded is on the disk."""
+        """From here on a signal ends us, as it would anybody: what was recorded is on the disk.
+
+        What was sent meanwhile was for the command, and is over with it.
+        """
+        while _wait_for(_HANDED_ON, 0.0) is not None:
+            pass
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def _is_over(self) -> bool:
