@@ -2,6 +2,10 @@
 
 Each collector has its columns and can be switched off. One that fails is named once, with the
 reason, and left alone from then on; its columns are NaN.
+
+Of a tree of 20 processes one sample takes 1.7 to 2.9 ms of CPU, on a virtual machine whose 2 cores
+had other work besides: 0.3 to 0.6 % of a core at 0.5 s. All of it adds 4 MiB to a bare Python, on
+a machine with NVIDIA's driver 3 more for their binding.
 """
 
 import errno

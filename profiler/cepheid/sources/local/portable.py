@@ -27,7 +27,7 @@ class Psutil:
             processes[process.pid] = process
         self._children, self._processes = children, processes
 
-    def read(self, pid: int) -> Reading | None:
+    def read(self, pid: int, *, closely: bool = True) -> Reading | None:  # noqa: ARG002
         try:
             process = self._process(pid)
             with process.oneshot():

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from cepheid.sources.local.procfs import Processes, ProcFs, Reading
 
+MANY = 128
+"""Of so many processes each is looked at closely in every sample; of more, by turns."""
 _MAXRSS_BYTES = 1.0 if sys.platform == "darwin" else 1024.0
 
 
@@ -104,6 +106,7 @@ class Tree:
     _waiting: _Waiting = field(default_factory=_Waiting)
     _estate_seconds: float = 0.0
     """CPU time of the departed that have no heir in the tree."""
+    _turn: int = 0
     _cpu_seconds: float = 0.0
     _peak_rss_bytes: float = 0.0
     _threads: dict[tuple[int, float, int], tuple[str, float]] = field(default_factory=dict)
@@ -164,8 +167,11 @@ class Tree:
         total = sum(member.reading.threads for member in last.values())
         self.processes.begin(total)
         # Those of the last sample come first: they are of the tree, whoever their parent is now.
-        for pid, member in last.items():
-            reading = self._read(pid)
+        turns = 1 + len(last) // MANY
+        self._turn += 1
+        for place, (pid, member) in enumerate(last.items()):
+            closely = (place + self._turn) % turns == 0
+            reading = self._read(pid, closely=closely)
             if reading is None or reading.start != member.reading.start:
                 continue
             if reading.peak_rss_bytes < member.peak_rss_bytes:
@@ -228,8 +234,8 @@ class Tree:
         this = os.getpid()
         return self._waiting.peak_rss_bytes() if this in (self.reaper, *self.roots) else 0.0
 
-    def _read(self, pid: int) -> Reading | None:
-        reading = self.processes.read(pid)
+    def _read(self, pid: int, *, closely: bool = True) -> Reading | None:
+        reading = self.processes.read(pid, closely=closely)
         if reading is not None and pid == os.getpid() and pid != self.reaper:
             # Of our own children we are told in microseconds, not in ticks of 10 ms.
             waited = self._waiting.cpu_seconds() + self._waiting.cpu_before

@@ -91,6 +91,27 @@ def test_a_child_that_nobody_waited_for_is_not_lost(tmp_path: Path) -> None:
     assert traffic.read() == (160, 25)
 
 
+def test_of_very_many_processes_what_ends_is_not_counted_twice(tmp_path: Path) -> None:
+    process(tmp_path, 10)
+    counted(tmp_path, 10, 100, 10)
+    for pid in range(100, 500):
+        process(tmp_path, pid, parent=10, start=200)
+        counted(tmp_path, pid, 1, 1)
+    tree, traffic = recorded(tmp_path)
+    tree.read()
+    assert traffic.read() == (500, 410)
+    for inherited, pid in enumerate(range(100, 110), start=1):
+        (tmp_path / f"proc/{pid}/stat").unlink()
+        counted(tmp_path, 10, 100 + inherited, 10 + inherited)
+        tree.read()
+        assert traffic.read() == (500, 410)
+    counted(tmp_path, 300, 11, 1)
+    for _ in range(4):
+        tree.read()
+        traffic.read()
+    assert traffic.read() == (510, 410)
+
+
 def test_when_all_have_ended_the_figures_stay(tmp_path: Path) -> None:
     process(tmp_path, 10)
     counted(tmp_path, 10, 100, 10)

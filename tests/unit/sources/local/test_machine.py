@@ -40,6 +40,13 @@ def test_a_machine_has_a_name_and_cores() -> None:
     assert core_count() >= 1
 
 
+def test_a_file_that_the_kernel_hands_out_line_by_line_is_read_whole() -> None:
+    last = Path("/proc/self/maps").read_bytes().splitlines()[-1]
+    read = read_bytes("/proc/self/maps")
+    assert len(read) > 4096
+    assert read.splitlines()[-1] == last
+
+
 def test_a_file_larger_than_a_page_is_read_whole(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 200_000)
     assert len(read_bytes(str(tmp_path / "large"))) == 200_000
