@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PLUGIN = "kubectl-cepheid"
 VARIABLE = "CEPHEID_HISTORY"
 FIRST = "cepheid run -- COMMAND keeps the first one"
+RECORDINGS = "recordings"
 LOOKED_AT = 500
 """So many names are looked at for one that is like what was typed."""
 
@@ -75,10 +76,28 @@ class Place:
 
         return f"the history {place_of(self.path_or_url or '')}"
 
+    def catch_up(self) -> None:
+        """Runs whose recorder was killed, or that could not be kept then, come in now."""
+        if self.is_cluster or self.is_named:
+            return
+        from cepheid.laptop.settings import of_environment, state_folder
+
+        settings = of_environment()
+        if not any((state_folder(settings) / RECORDINGS).glob("*.rec")):
+            return
+        from cepheid.laptop.keeping import adopt
+
+        adopted = adopt(settings, say)
+        if adopted:
+            from cepheid.reports.words import counted
+
+            say(f"note: {counted(adopted, 'run')} that had not been kept yet came in now")
+
     @contextmanager
     def open(self) -> "Iterator[Jobs]":
         """To read. What could not be read is said on stderr when it is left."""
         if not self.is_cluster:
+            self.catch_up()
             with self.history() as history:
                 yield history
             return

@@ -110,6 +110,8 @@ def _compared(
         percent = 100 * (two - one) / one if one > 0 else None
         is_different, why = _differs(measure, one, two, before, after)
         verdict = _judged(measure, two - one) if is_different else Verdict.SAME
+        if verdict in (Verdict.WORSE, Verdict.BETTER) and not _both_succeeded(first, second):
+            verdict = Verdict.DIFFERENT  # to fail early is no way to be fast
     return Compared(
         figure=measure.name,
         first=measure.said(one),
@@ -120,6 +122,10 @@ def _compared(
         verdict=verdict,
         why=why,
     )
+
+
+def _both_succeeded(*runs: JobProfile) -> bool:
+    return all(run.outcome is Outcome.SUCCESS for run in runs)
 
 
 def _differs(
@@ -291,7 +297,7 @@ _TEXTS: tuple[tuple[str, Callable[[JobProfile], str | None]], ...] = (
     ("status", lambda one: one.outcome.value),
     ("reason", lambda one: None if one.reason is None else one.reason.value),
     ("command", lambda one: None if one.process is None else one.process.command),
-    ("template", lambda one: one.template),
+    ("template", lambda one: one.template if one.process is None else None),
     ("GPUs", gpu_models),
     ("where", _where),
     ("held back by", _held_kind),

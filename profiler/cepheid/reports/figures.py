@@ -60,9 +60,9 @@ def gpu_memory_bytes(profile: JobProfile) -> float | None:
 
 def peak_memory_bytes(profile: JobProfile) -> float | None:
     if profile.process is not None and profile.process.peak_memory_bytes is not None:
-        return profile.process.peak_memory_bytes
+        return profile.process.peak_memory_bytes or None
     spread = None if profile.usage is None else profile.usage.memory_bytes
-    return None if spread is None else spread.max
+    return None if spread is None else spread.max or None
 
 
 def repeats(profile: JobProfile) -> str:
@@ -96,7 +96,7 @@ def _cpu(profile: JobProfile, usage: Usage, kept: Sequence[TimeSeries]) -> Itera
     of = "" if limit is None else f" of {words.figure(limit)}"
     remarks = [] if cores.max is None else [f"{words.in_cores(cores.max)} at most"]
     if profile.process is not None and profile.process.cpu_seconds is not None:
-        remarks.append(f"{words.lasting(profile.process.cpu_seconds)} of CPU time")
+        remarks.append(f"{words.lasting(profile.process.cpu_seconds)} in all")
     if not _is_there(usage.gpu_util_percent) and profile.cycle is not None:
         remarks = [*remarks[:1], repeats(profile)]
     course = spark(in_cells(kept, "cpu_cores", added=True), limit)

@@ -51,7 +51,8 @@ def row_of(profile: JobProfile) -> JobRow:
         duration_seconds=profile.duration_seconds,
         cpu_cores_mean=_mean(None if usage is None else usage.cpu_cores),
         cpu_seconds=cpu_seconds(profile),
-        memory_peak_bytes=peak or _most(None if usage is None else usage.memory_bytes),
+        # Nothing that runs has no memory: 0 is what is read of a process that is gone already.
+        memory_peak_bytes=peak or _most(None if usage is None else usage.memory_bytes) or None,
         gpu_count=gpu_count(profile),
         gpu_models=gpu_models(profile),
         gpu_util_percent_mean=_mean(None if usage is None else usage.gpu_util_percent),

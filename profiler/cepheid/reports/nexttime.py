@@ -18,6 +18,8 @@ from cepheid.units import quantity
 
 LEAST_FREED_BYTES = 2.0**28
 LEAST_FREED_CORES = 0.5
+LEAST_SECONDS = 60.0
+"""A shorter run does not show what a pod would need."""
 ROOM_AFTER_KILL = 1.5
 """Times the limit that killed it: what it would have needed is not known."""
 WORKER_OPTIONS = frozenset(
@@ -129,7 +131,8 @@ def _requests(profile: JobProfile, runs: Sequence[JobProfile]) -> str | None:
         if run.usage and run.usage.cpu_cores and run.usage.cpu_cores.p95 is not None
     ]
     is_whole = profile.outcome is Outcome.SUCCESS and profile.leak is None
-    if not is_whole or not peaks or not cores:
+    is_long = (profile.duration_seconds or 0.0) >= LEAST_SECONDS
+    if not is_whole or not is_long or not peaks or not cores:
         return None
     most = profile.process.cores if profile.process is not None else None
     wanted = min(SPARE * max(cores), most or math.inf)

@@ -55,13 +55,13 @@ def cost(profile: JobProfile, prices: Prices) -> float | None:
     """None where something that it held has no price, or was not measured."""
     hours = (profile.duration_seconds or 0.0) / SECONDS_PER_HOUR
     total = 0.0
-    models = [gpu.model for gpu in profile.gpus]
-    models += [None] * (gpu_count(profile) - len(models))
-    for model in models:
-        price = gpu_hour(model, prices)
-        if price is None or profile.duration_seconds is None:
+    held: list[tuple[str | None, int]] = [(gpu.model, 1) for gpu in profile.gpus]
+    held.append((None, max(0, gpu_count(profile) - len(held))))  # those that nobody listed
+    for model, count in held:
+        price = gpu_hour(model, prices) if count else 0.0
+        if price is None or (count and profile.duration_seconds is None):
             return None
-        total += price * hours
+        total += price * count * hours
     if prices.cpu_hour:
         seconds = cpu_seconds(profile)
         if seconds is None:

@@ -19,9 +19,11 @@ from cepheid.reports.figures import (
 )
 from cepheid.reports.listing import gpu_count, gpu_models
 from cepheid.reports.nexttime import Change, changes
+from cepheid.reports.plain import clipped
 
 LEAST_RUNS = 3
 """Fewer earlier runs do not tell what is usual."""
+COMMAND_CHARACTERS = 200
 FORESEEN_SECONDS = 30 * 86_400.0
 """Nobody asks what a leak does in a year."""
 NO_SERIES = "no time series were kept: cepheid run --granularity time-series draws them"
@@ -56,7 +58,7 @@ def tell(
         figures=figures(profile, kept),
         facts=tuple(_facts(profile, earlier, worse or profile.regression)),
         changes=changes(profile, earlier),
-        advice=profile.advice,
+        advice=tuple(words for words in profile.advice if words != profile.message),
     )
 
 
@@ -69,7 +71,7 @@ def _end(profile: JobProfile) -> str:
             return f"{name} succeeded{f' in {took}' if known else ''}{where}."
         case Outcome.RUNNING:
             return f"{name} is running{f', {took} so far' if known else ''}{where}."
-    after = f" after {took}" if known else ""
+    after = f" after {took}" if known and profile.reason not in _NEVER_RAN else ""
     return f"{name} {_how(profile)}{after}{where}{_said(profile)}."
 
 
@@ -101,6 +103,9 @@ _ENDS: dict[Reason, str] = {
     Reason.COMMAND: "could not be started",
     Reason.LOST: "was no longer seen, because its recorder was killed,",
 }
+
+
+_NEVER_RAN = frozenset({Reason.COMMAND, Reason.IMAGE, Reason.CONFIG, Reason.UNSCHEDULABLE})
 
 
 def _said(profile: JobProfile) -> str:
@@ -153,7 +158,12 @@ def held_back(profile: JobProfile) -> str:
     if held is None:
         return ""
     share = f"{held.share_percent:.0f} % of the time"
-    return _HELD.get(held.kind, "it was held back by " + held.kind + " {}").format(share)
+    words_of_kind = _HELD.get(held.kind)
+    return (
+        f"{held.kind} held it back {share}"
+        if words_of_kind is None
+        else words_of_kind.format(share)
+    )
 
 
 _HELD = {
@@ -327,7 +337,8 @@ def _ran(profile: JobProfile) -> str:
     if process.directory:
         text += f" in {process.directory}"
     tags = ", ".join(f"{key}={value}" for key, value in profile.labels.items())
-    return f"{text}: {process.command}" + (f" [{tags}]" if tags else "")
+    command = clipped(" ".join(process.command.split()), COMMAND_CHARACTERS)
+    return f"{text}: {command}" + (f" [{tags}]" if tags else "")
 
 
 def _measured(profile: JobProfile) -> str:

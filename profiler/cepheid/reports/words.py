@@ -15,10 +15,15 @@ _JOULES = ((3.6e9, "MWh"), (3.6e6, "kWh"), (3.6e3, "Wh"))
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 _FEW, _MANY = 10, 100
 _TWICE = 100.0
+_ABSURD = 1e12
+_LONGEST_SECONDS = 1e11
+"""Three thousand years: who claims more is not believed, but must not break a table."""
 
 
 def figure(value: float) -> str:
     """To three digits at most: 0.42, 3.1, 71, 1,204."""
+    if value >= _ABSURD:
+        return f"{value:.1e}"
     if value >= _MANY:
         return f"{value:,.0f}"
     if value >= _FEW:
@@ -35,7 +40,7 @@ def bytes_of(used: float | None, most: float | None) -> str:
     if used is None or most is None or not 0 < used <= most:
         return in_bytes(used) if used is not None else NO_DATA
     scale, unit = next((each for each in _BYTES if most >= each[0]), (1.0, "B"))
-    if used / scale < 0.1:  # noqa: PLR2004 - then the larger unit would hide it
+    if used < scale:  # then the larger unit would hide it
         return f"{in_bytes(used)} of {in_bytes(most)}"
     return f"{figure(used / scale)} of {figure(most / scale)} {unit}"
 
@@ -67,6 +72,8 @@ def lasting(seconds: float | None) -> str:
     """In a sentence: the two largest units."""
     if seconds is None:
         return NO_DATA
+    if seconds >= _LONGEST_SECONDS:
+        return "3,000 years or more"
     if seconds < 1:
         return f"{1000 * seconds:.0f} ms"
     if seconds < _MINUTE:
@@ -85,6 +92,8 @@ def brief(seconds: float | None) -> str:
     """In a column."""
     if seconds is None:
         return ""
+    if seconds >= _LONGEST_SECONDS:
+        return ">3000y"
     if seconds < 1:
         return f"{1000 * seconds:.0f}ms"
     return f"{seconds:.1f}s" if seconds < _FEW else in_time(seconds).replace(" ", "")
