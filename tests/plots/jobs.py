@@ -94,7 +94,10 @@ def trainer(number: int = 1, name: str = "train.py", seconds: float = 723.0) -> 
             disk_bytes_per_second=Spread(mean=3.1e7, p95=9e7, max=1.2e8, min=0.0),
             network_bytes_per_second=Spread(mean=2.2e5, p95=8e5, max=1e6, min=0.0),
         ),
-        gpus=tuple(GpuHeld(node="thinkpad", index=index, model="NVIDIA A10") for index in range(2)),
+        gpus=tuple(
+            GpuHeld(node="thinkpad", index=index, model="NVIDIA A100-SXM4-40GB")
+            for index in range(2)
+        ),
         gpu_count=2,
         cycle=CycleSeen(
             period_seconds=PERIOD_SECONDS, strength=0.93, metric="power", confirmed=True
@@ -337,13 +340,44 @@ def many(count: int = 120) -> list[JobProfile]:
     return found
 
 
+def hostile(number: int = 30) -> JobProfile:
+    """Whatever anybody may write is an attack on who shows it."""
+    return process(
+        number,
+        HOSTILE,
+        seconds=60.0,
+        user=HOSTILE,
+        verdict=HOSTILE[:60],
+        message=HOSTILE,
+        advice=(HOSTILE, "javascript:alert(1)"),
+        process=ProcessSeen(
+            command=f"python {HOSTILE}",
+            host=HOSTILE,
+            cores=8.0,
+            phases=(Phase(name=HOSTILE, seconds=50.0), Phase(name="@1", seconds=10.0)),
+            skipped=(HOSTILE,),
+        ),
+    )
+
+
+def hostile_series(profile: JobProfile) -> list[TimeSeries]:
+    begin = (profile.started or profile.created).timestamp()
+    times = [begin + place for place in range(60)]
+    link = "<a href='http://evil.example/'>click</a>"
+    return [
+        TimeSeries("cpu_cores", times, [1.0] * 60, worker)
+        for worker in (HOSTILE, link, "%{x}", "@1", "$\\\\alpha$")
+    ] + [TimeSeries(HOSTILE[:100], times, [1.0] * 60)]
+
+
 def keep_all(history: History) -> None:
     """Everything above, as a history of it would be."""
     train, again, leak = trainer(), trainer(3, "train.py", 640.0), leaker()
-    small, large = distributed(), distributed(21, 12)
-    history.keep([train, again, leak, small, large, *workflow(), *many()])
+    small, large, evil = distributed(), distributed(21, 12), hostile()
+    history.keep([evil, train, again, leak, small, large, *workflow(), *many()])
     history.keep_series(train.job.uid, trainer_series(train))
     history.keep_series(again.job.uid, trainer_series(again))
     history.keep_series(leak.job.uid, leaker_series(leak))
     for one in (small, large):
         history.keep_series(one.job.uid, distributed_series(one))
+    history.keep_series(evil.job.uid, hostile_series(evil))

@@ -14,6 +14,7 @@ Read in this order:
     marks      where each cycle begins
     ahead      what may come after the end
     chart      one picture as the plotting library wants it
+    lines      which lines are in a panel
     timeline   a job's resources over time; bars: the same where only the summary was kept
     overlay    several jobs, begun at the same moment
     summary    many jobs at a glance

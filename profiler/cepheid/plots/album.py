@@ -111,7 +111,7 @@ def overlay_page(subjects: Sequence[Subject]) -> Page | None:
         says.append(f"Only the first {MOST_JOBS} of {len(drawn)} are drawn.")
     return Page(
         title=f"{min(len(drawn), MOST_JOBS)} jobs, begun at the same moment",
-        lead="A line a job; the last figure says where each one ended.",
+        lead="A line a job, each from its own beginning on.",
         says=says,
         charts=charts,
         table=summary.table([one.profile for one in drawn]),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from cepheid.jobprofile import JobProfile, Spread
 from cepheid.plots.chart import Chart, Part, layout
-from cepheid.plots.palette import seen_through
+from cepheid.plots.palette import pattern_of, seen_through
 from cepheid.plots.panels import PANELS, Panel
 from cepheid.plots.scale import Quantity, Scale, most_of, number
 from cepheid.plots.timeline import NEAR, limit_of, words_of
@@ -41,6 +41,7 @@ def _chart(profile: JobProfile, panel: Panel, found: Spread) -> Chart:
                 "fixedrange": True,
             },
             y={"visible": False, "fixedrange": True, "range": [-0.6, 0.6]},
+            bottom_pixels=36,
             barmode="overlay",
             hovermode="closest",
             showlegend=True,
@@ -64,7 +65,7 @@ def _parts(found: Spread, scale: Scale) -> Iterator[Part]:
                 "x": [length],
                 "y": [0],
                 "width": width,
-                "marker": {"color": colour, "pattern": {"shape": pattern, "fgcolor": "@1"}},
+                "marker": {"color": colour, "pattern": pattern_of(pattern)},
                 "hovertemplate": f"{name} %{{x:.4~g}} {scale.unit}<extra></extra>",
             }
 
@@ -78,6 +79,6 @@ def _limit(limit: float | None, top: float, scale: Scale) -> Iterator[Part]:
             "name": f"limit {scale(limit)}",
             "x": [at, at],
             "y": [-0.45, 0.45],
-            "line": {"color": "@ink", "dash": "longdash", "width": 1.6},
+            "line": {"color": "@ink", "width": 2},
             "hoverinfo": "skip",
         }

@@ -37,7 +37,9 @@ class Chart:
     """Who zooms one zooms all, and who points at a moment in one sees it in all."""
 
 
-def layout(*, x: Part | None = None, y: Part | None = None, **more: Any) -> Part:
+def layout(
+    *, x: Part | None = None, y: Part | None = None, bottom_pixels: int = 26, **more: Any
+) -> Part:
     axis = {
         "gridcolor": "@grid",
         "linecolor": "@grid",
@@ -46,7 +48,7 @@ def layout(*, x: Part | None = None, y: Part | None = None, **more: Any) -> Part
         "title": {"font": {"color": "@soft", "size": 11}, "standoff": 6},
     }
     return {
-        "margin": {"l": LEFT_PIXELS, "r": RIGHT_PIXELS, "t": 10, "b": 36},
+        "margin": {"l": LEFT_PIXELS, "r": RIGHT_PIXELS, "t": 10, "b": bottom_pixels},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "font": {"color": "@ink", "family": FONT, "size": 12},
@@ -66,6 +68,7 @@ def layout(*, x: Part | None = None, y: Part | None = None, **more: Any) -> Part
             "font": {"color": "@ink", "size": 11},
             "bgcolor": CLEAR,
             "itemwidth": 30,
+            "traceorder": "normal",
         },
         "xaxis": merged(axis, x or {}),
         "yaxis": merged(axis, y or {}),
@@ -87,7 +90,8 @@ def merged(one: Part, other: Part) -> Part:
 def time_axis(unit: Scale, until_seconds: float) -> Part:
     """Since the beginning."""
     return {
-        "title": {"text": f"{_SPELT[unit.unit]} since it began"},
+        "ticksuffix": f" {unit.unit}",
+        "nticks": 9,
         "range": [0, number(max(until_seconds, 1e-3) / unit.one)],
         "zeroline": False,
         "hoverformat": ".4~g",
@@ -99,9 +103,6 @@ def time_axis(unit: Scale, until_seconds: float) -> Part:
         "spikecolor": "@soft",
         "spikesnap": "cursor",
     }
-
-
-_SPELT = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 
 
 def value_axis(scale: Scale, top: float) -> Part:

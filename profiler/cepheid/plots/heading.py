@@ -4,7 +4,7 @@ Every figure is one of the profile's own.
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 from cepheid.jobprofile import JobProfile, Outcome
 from cepheid.plots.scale import Quantity, digits
@@ -44,9 +44,9 @@ def _found(profile: JobProfile) -> Iterator[str]:
             f" (strength {cycle.strength:.2f}{doubt})."
         )
     held = profile.held_back_by
-    if held is not None:
+    if held is not None and not profile.advice:  # which tells it, and more
         yield f"Held back by {held.kind}, {held.share_percent:.0f} % of the time."
-    if profile.leak is not None:
+    if profile.leak is not None and not profile.advice:
         rate = in_bytes(60 * profile.leak.bytes_per_second)
         yield f"Its memory grew by {rate} a minute to the end, and was not given back."
     process = profile.process
@@ -54,7 +54,7 @@ def _found(profile: JobProfile) -> Iterator[str]:
         return
     if process.phases:
         phases = (f"{one.name} {in_time(one.seconds)}" for one in process.phases)
-        yield f"Phases: {', '.join(phases)}."
+        yield f"Phases: {', '.join(phases)}; all but the steady one are shaded."
     if process.skipped:
         yield f"Not measured: {'; '.join(process.skipped)}."
 
@@ -85,5 +85,16 @@ def _facts(profile: JobProfile) -> Iterator[tuple[str, str]]:
 
 
 def moment(when: datetime) -> str:
-    """As the job's own zone has it: of a laptop that is UTC too, and it says so."""
-    return f"{when:%Y-%m-%d %H:%M:%S %Z}".rstrip()
+    return f"{in_utc(when):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def minute(when: datetime) -> str:
+    """For a column that says of which zone."""
+    return f"{in_utc(when):%Y-%m-%d %H:%M}"
+
+
+def in_utc(when: datetime) -> datetime:
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:  # on the first or the last day that there is
+        return when

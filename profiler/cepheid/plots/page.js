@@ -31,6 +31,16 @@
       ? colour(thing) : thing;
   };
 
+  // As the library lays them out: in columns, each as wide as the longest name.
+  const rowsOfNames = (traces, width) => {
+    const names = traces.filter((one) => one.showlegend !== false).map((one) => one.name || "");
+    const widths = names.map((name) => 52 + 6.2 * name.length);
+    if (widths.reduce((sum, one) => sum + one, 0) <= width) return 1;
+    return Math.ceil(names.length / Math.max(1, Math.floor(width / Math.max(...widths))));
+  };
+
+  const shown = (place) => place._fullLayout && place._fullLayout.xaxis.range;
+
   const config = {
     displaylogo: false, responsive: true,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
@@ -38,26 +48,28 @@
   const draw = () => Promise.all(charts.map((chart, at) => {
     const layout = coloured(chart.layout, palette());
     if (touch) layout.dragmode = false;
-    // What the reader zoomed to stays, also when night falls.
+    // Of several rows of names each takes its height from the picture: give it back.
+    const rows = rowsOfNames(chart.traces, places[at].clientWidth - 70);
+    places[at].style.height = `${chart.height + 19 * (rows - 1)}px`;
+    if (layout.legend) layout.legend.maxheight = 400;
+    // What the reader zoomed to and hid stays so, also when night falls.
     layout.uirevision = "reader";
+    if (chart.shares_time && shown(places[at])) layout.xaxis.range = shown(places[at]).slice();
     return Plotly.react(places[at], coloured(chart.traces, palette()), layout,
       { ...config, displayModeBar: narrow() || touch ? false : "hover" });
   }));
 
+  const whole = (place) => charts[places.indexOf(place)].layout.xaxis.range;
   const together = places.filter((_, at) => charts[at].shares_time);
   let moving = false;
   const follow = (from) => {
     from.on("plotly_relayout", (change) => {
-      if (moving) return;
-      const range = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-      const zoomed = range[0] !== undefined;
-      if (!zoomed && !("xaxis.autorange" in change)) return;
+      if (moving || !Object.keys(change).some((key) => key.startsWith("xaxis."))) return;
       moving = true;
-      const home = charts[places.indexOf(from)].layout.xaxis.range;
-      const wanted = zoomed ? range : home;
       // Back from a zoom is back to the whole run, and not to where the lines happen to end.
-      const all = zoomed ? together.filter((one) => one !== from) : together;
-      Promise.all(all.map((one) => Plotly.relayout(one, { "xaxis.range": wanted.slice() })))
+      const wanted = change["xaxis.autorange"] ? whole(from) : shown(from);
+      const others = together.filter((one) => String(shown(one)) !== String(wanted));
+      Promise.all(others.map((one) => Plotly.relayout(one, { "xaxis.range": wanted.slice() })))
         .finally(() => { moving = false; });
     });
     let pointing = false;

@@ -55,7 +55,12 @@ def render(page: Page) -> str:
         ]
     )
     data = [
-        {"traces": list(chart.traces), "layout": chart.layout, "shares_time": chart.shares_time}
+        {
+            "traces": list(chart.traces),
+            "layout": chart.layout,
+            "height": chart.height_pixels,
+            "shares_time": chart.shares_time,
+        }
         for chart in page.charts
     ]
     return f"""<!doctype html>

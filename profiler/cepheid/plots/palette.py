@@ -59,6 +59,11 @@ def seen_through(token: str, share: float) -> str:
     return f"{token}:{share:g}"
 
 
+def pattern_of(shape: str) -> dict[str, object]:
+    """On top of a bar's colour."""
+    return {"shape": shape, "fillmode": "overlay", "fgcolor": "@card", "size": 7, "solidity": 0.3}
+
+
 def css() -> str:
     """The same as custom properties, which the page's script reads."""
     return (

@@ -47,6 +47,8 @@ class Panel:
     """What workers, or GPUs, have together."""
     figures: Callable[[JobProfile], Spread | None] = lambda _: None
     """What the profile says of it."""
+    figured: str = ""
+    """Of which of its measurements that is, where it has several of a kind."""
     limit: Callable[[JobProfile], Limit] = lambda _: Limit()
     cycles: tuple[str, ...] = ()
     """As a profile calls the signal that its cycle was seen in."""
@@ -111,8 +113,8 @@ PANELS = (
         ),
         averaged,
         _used("gpu_util_percent"),
-        lambda _: Limit(100.0, 100.0),
-        ("gpu_util", "engine", "tensor", "dram", "mem_copy_util"),
+        limit=lambda _: Limit(100.0, 100.0),
+        cycles=("gpu_util", "engine", "tensor", "dram", "mem_copy_util"),
         foretold=True,
     ),
     Panel(
@@ -191,6 +193,7 @@ PANELS = (
         Quantity.COUNT,
         (Measured("processes", "processes"), Measured("threads", "threads")),
         figures=lambda profile: getattr(profile.process, "threads", None),
+        figured="threads",
     ),
 )
 KNOWN = frozenset(one.metric for panel in PANELS for one in panel.measured)

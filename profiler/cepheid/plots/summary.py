@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from cepheid.jobprofile import JobProfile, Outcome
 from cepheid.plots.chart import Chart, Part, layout
-from cepheid.plots.heading import moment
+from cepheid.plots.heading import in_utc, minute
 from cepheid.plots.page import Table
-from cepheid.plots.palette import OUTCOMES
-from cepheid.plots.scale import Quantity, Scale, digits, most_of, number
-from cepheid.plots.wording import label
+from cepheid.plots.palette import OUTCOMES, pattern_of
+from cepheid.plots.scale import Quantity, Scale, most_of, number
+from cepheid.plots.wording import label, plain
 from cepheid.units import in_time
 
 MOST_NAMES = 15
@@ -18,7 +18,9 @@ MOST_TABLED = 500
 MOST_POINTS = 5000
 WIDE = 50.0
 """Times the smallest: then the axis is logarithmic, or the small ones would lie on each other."""
-ROW_PIXELS, AROUND_PIXELS = 26, 92
+ROW_PIXELS, AROUND_PIXELS, BELOW_PIXELS = 26, 96, 44
+MOMENTS = (1, 10, 60, 600, 3600, 36_000, 86_400, 864_000)
+"""Seconds that stand on a logarithmic axis of time."""
 
 
 def summary(profiles: Sequence[JobProfile]) -> list[Chart]:
@@ -54,7 +56,7 @@ def tiles(profiles: Sequence[JobProfile]) -> list[tuple[str, str]]:
 def table(profiles: Sequence[JobProfile]) -> Table:
     left_out = len(profiles) - MOST_TABLED
     return Table(
-        ("job", "name", "status", "ended", "took", "CPU", "memory", "GPU", "verdict"),
+        ("job", "name", "status", "ended (UTC)", "took", "CPU", "memory", "GPU", "verdict"),
         [_row(one) for one in profiles[:MOST_TABLED]],
         frozenset({4, 5, 6, 7}),
         f"{left_out:,} more are not listed." if left_out > 0 else "",
@@ -68,9 +70,9 @@ def _row(one: JobProfile) -> tuple[str, ...]:
     peak = memory_bytes(one)
     return (
         one.job.uid[:8],
-        one.job.name[:60],
+        plain(one.job.name, 32),
         str(one.outcome),
-        "" if one.ended is None else moment(one.ended),
+        "" if one.ended is None else minute(one.ended),
         "" if one.duration_seconds is None else in_time(one.duration_seconds),
         "" if cpu is None else Quantity.CORES(cpu),
         "" if peak is None else Quantity.BYTES(peak),
@@ -108,6 +110,10 @@ def _duration(one: JobProfile) -> float | None:
     return one.duration_seconds
 
 
+def _ended(one: JobProfile) -> str | None:
+    return None if one.ended is None else in_utc(one.ended).isoformat(timespec="seconds")[:19]
+
+
 def _energy(one: JobProfile) -> float | None:
     return None if one.usage is None else one.usage.energy_joules
 
@@ -140,16 +146,17 @@ def _durations(profiles: Sequence[JobProfile]) -> Chart | None:
     lengths = [one.duration_seconds or 0.0 for one in timed]
     if not timed:
         return None
-    unit = Quantity.SECONDS.scale(most_of(lengths))
+    unit = Scale("s") if _is_wide(lengths) else Quantity.SECONDS.scale(most_of(lengths))
     return Chart(
         title="When they ended, and how long they took",
+        words="times are UTC",
         traces=[
-            _points(rows, outcome, unit, lambda one: f"{one.ended:%Y-%m-%dT%H:%M:%S}", _duration)
-            for outcome, rows in _by_outcome(timed)
+            _points(rows, outcome, unit, _ended, _duration) for outcome, rows in _by_outcome(timed)
         ],
         layout=layout(
-            x={"type": "date", "title": {"text": "ended (UTC)"}},
-            y=_amount_axis(lengths, f"took, {unit.unit}"),
+            x={"type": "date"},
+            y=_time_axis(lengths, unit),
+            bottom_pixels=BELOW_PIXELS,
             hovermode="closest",
             showlegend=True,
         ),
@@ -176,6 +183,7 @@ def _used(profiles: Sequence[JobProfile]) -> Chart | None:
         layout=layout(
             x=_amount_axis(cores, "cores, on average"),
             y=_amount_axis(memory, f"{scale.unit} of memory, at most"),
+            bottom_pixels=BELOW_PIXELS,
             hovermode="closest",
             showlegend=True,
         ),
@@ -252,10 +260,26 @@ def _scaled(amount: float | None, scale: Scale) -> float | None:
 
 
 def _amount_axis(amounts: Sequence[float], title: str) -> Part:
-    positive = [amount for amount in amounts if amount > 0]
-    wide = len(positive) == len(amounts) and bool(positive) and max(amounts) > WIDE * min(amounts)
     axis: Part = {"title": {"text": title}, "automargin": True}
+    wide = _is_wide(amounts)
     return {**axis, "type": "log", "dtick": 1} if wide else {**axis, "rangemode": "tozero"}
+
+
+def _time_axis(lengths: Sequence[float], unit: Scale) -> Part:
+    axis = _amount_axis(lengths, f"took, {unit.unit}")
+    if not _is_wide(lengths):
+        return axis
+    return {
+        **axis,
+        "title": {"text": "took"},
+        "tickmode": "array",
+        "tickvals": list(MOMENTS),
+        "ticktext": [in_time(seconds) for seconds in MOMENTS],
+    }
+
+
+def _is_wide(amounts: Sequence[float]) -> bool:
+    return bool(amounts) and 0 < WIDE * min(amounts) < max(amounts)
 
 
 def _bars(
@@ -270,7 +294,7 @@ def _bars(
         "x": list(lengths),
         "marker": {
             "color": colour,
-            "pattern": {"shape": pattern, "fgcolor": "@card", "size": 6},
+            "pattern": pattern_of(pattern),
         },
         "customdata": [label(row, 80) for row in rows],
         "hovertemplate": f"<b>%{{customdata}}</b><br>%{{x:.4~g}}<extra>{name}</extra>",
@@ -291,7 +315,9 @@ def _bar_chart(title: str, rows: Sequence[str], traces: Sequence[Part], unit: st
                 "automargin": True,
                 "fixedrange": True,
                 "showgrid": False,
+                "zeroline": False,
             },
+            bottom_pixels=BELOW_PIXELS,
             barmode="stack",
             hovermode="closest",
             showlegend=len(traces) > 1,
@@ -302,6 +328,15 @@ def _bar_chart(title: str, rows: Sequence[str], traces: Sequence[Part], unit: st
 
 def lead(profiles: Sequence[JobProfile]) -> str:
     """How they fared, in a sentence."""
-    ended = Counter(str(one.outcome) for one in profiles)
-    parts = ", ".join(f"{count:,} {outcome}" for outcome, count in ended.most_common())
-    return f"{digits(len(profiles))} jobs: {parts}."
+    ended = Counter(one.outcome for one in profiles)
+    parts = ", ".join(f"{count:,} {FARED[outcome]}" for outcome, count in ended.most_common())
+    return f"{len(profiles):,} jobs: {parts}."
+
+
+FARED = {
+    Outcome.SUCCESS: "succeeded",
+    Outcome.FAILED: "failed",
+    Outcome.TIMEOUT: "ran out of time",
+    Outcome.ERROR: "ended from outside",
+    Outcome.RUNNING: "still run",
+}

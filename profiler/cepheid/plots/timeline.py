@@ -3,14 +3,13 @@
 Drawn in: limits, phases, where each cycle begins, and what may have come after the end.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
-from cepheid.jobprofile import CycleSeen, Phase, Spread
-from cepheid.jobs.series import averaged
-from cepheid.plots.ahead import LEVEL, Ahead, ahead
+from cepheid.analysis.grid import Grid
+from cepheid.jobprofile import CycleSeen, MemoryLeak, ProcessSeen, Spread
+from cepheid.plots.ahead import HORIZON_SECONDS, HORIZON_SHARE, LEVEL, Ahead, ahead
 from cepheid.plots.chart import (
     Chart,
     Part,
@@ -23,16 +22,15 @@ from cepheid.plots.chart import (
     time_axis,
     value_axis,
 )
-from cepheid.plots.course import Course, highest, lowest, regular, together
+from cepheid.plots.course import Course, regular
+from cepheid.plots.lines import Line, lines_of
 from cepheid.plots.marks import cycle_starts
 from cepheid.plots.palette import line, seen_through
-from cepheid.plots.panels import Limit, Measured, Panel, panels_of
+from cepheid.plots.panels import Limit, Panel, panels_of
 from cepheid.plots.scale import Quantity, Scale, number
 from cepheid.plots.subject import Subject
 from cepheid.plots.wording import label, plain
 
-MOST_WORKERS = 6
-"""Drawn one by one; of more their mean, and from the lowest to the highest."""
 NEAR = 2.5
 """Times the highest value: a limit further up would flatten what is drawn, and is only told."""
 SWELLS = 1.6
@@ -43,21 +41,13 @@ TALL_MARKS = 40
 LABELLED = 0.12
 """Of the width: a phase that is narrower has no room for its name."""
 STEADY = "steady"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    name: str
-    """Made safe already."""
-    course: Course
-    aside: bool = False
-    band: tuple[Course, Course] | None = None
-    """From the lowest to the highest of many."""
+LEAKS = "Memory"
+"""The panel whose growth is a leak's."""
 
 
 def timeline(subject: Subject) -> list[Chart]:
     """One chart a resource that was measured."""
-    made = [(panel, _lines(panel, subject)) for panel in panels_of(subject.courses)]
+    made = [(panel, lines_of(panel, subject)) for panel in panels_of(subject.courses)]
     pictures = [_Picture(subject, panel, lines) for panel, lines in made if lines]
     until = max([subject.seconds, *(picture.until for picture in pictures)], default=0.0)
     unit = Quantity.SECONDS.scale(until)
@@ -65,44 +55,6 @@ def timeline(subject: Subject) -> list[Chart]:
         picture.chart(unit, until, named_phases=place == 0)
         for place, picture in enumerate(pictures)
     ]
-
-
-def _lines(panel: Panel, subject: Subject) -> list[Line]:
-    there = [one for one in panel.measured if one.metric in subject.courses]
-    # Where each has several workers, only what they have together can still be told apart.
-    several = sum(not one.aside for one in there) > 1
-    found: list[Line] = []
-    for one in there:
-        by_worker = {
-            worker: course.times(one.times)
-            for worker, course in subject.courses[one.metric].items()
-        }
-        found += _one_or_many(panel, one, by_worker, whole_only=several)
-    return [each for each in found if each.course.known.size]
-
-
-def _one_or_many(
-    panel: Panel, one: Measured, by_worker: Mapping[str | None, Course], *, whole_only: bool
-) -> Iterator[Line]:
-    workers = {name: course for name, course in by_worker.items() if name is not None}
-    whole = by_worker.get(None)
-    if whole is None and (whole_only or len(workers) > MOST_WORKERS or len(workers) == 1):
-        whole = together(list(workers.values()), panel.combine)
-    if whole is None or (len(workers) > 1 and not whole_only and len(workers) <= MOST_WORKERS):
-        for name in sorted(workers):
-            yield Line(label(name), workers[name], one.aside)
-        return
-    if len(workers) > MOST_WORKERS and not whole_only:
-        yield from _range(one, list(workers.values()))
-        return
-    yield Line(label(one.called), whole, one.aside)
-
-
-def _range(one: Measured, workers: Sequence[Course]) -> Iterator[Line]:
-    from_, to = together(workers, lowest), together(workers, highest)
-    middle = together(workers, averaged)
-    if middle is not None and from_ is not None and to is not None:
-        yield Line(label(f"mean of {len(workers)} workers"), middle, one.aside, (from_, to))
 
 
 class _Picture:
@@ -115,17 +67,29 @@ class _Picture:
         shown = [one for one in lines if not one.aside] or lines
         self.highest = max(_top(one) for one in shown)
         self.grid = regular(lines[0].course)
+        self.several = any(one.of_worker for one in lines)
         limit = panel.limit(subject.profile)
-        self.limit = limit_of(limit, whole=len(shown) == 1 or subject.profile.process is not None)
+        self.limit = limit_of(limit, whole=not self.several)
+        self.whole_limit = limit_of(limit, whole=True)
+        self.steady = _steady(subject.profile.process)
         self.cycle = _cycle(subject.profile.cycle, panel)
         self.ahead = self._ahead()
-        self.until = 0.0 if self.ahead is None else float(self.ahead.seconds[-1])
+        self.grown = self._grown()
+        ends = [one.seconds[-1] for one in (self.ahead, self.grown) if one is not None]
+        self.until = float(max(ends, default=0.0))
 
     def _ahead(self) -> Ahead | None:
-        if not self.panel.foretold or self.grid is None or len(self.lines[0].course.known) == 0:
+        if not self.panel.foretold or self.grid is None or self.leak is not None:
             return None
         most = 100.0 if self.panel.quantity is Quantity.PERCENT else None
-        return ahead(self.grid, most=most, cycle=self.cycle)
+        return ahead(_until(self.grid, self.steady), most=most, cycle=self.cycle)
+
+    @property
+    def leak(self) -> MemoryLeak | None:
+        """Where it grows: of that the profile knows more than a forecast."""
+        if self.panel.title != LEAKS or self.several:
+            return None
+        return self.subject.profile.leak
 
     @property
     def top(self) -> float:
@@ -135,6 +99,8 @@ class _Picture:
             reach.append(self.limit)
         if self.ahead is not None:
             reach.append(min(float(self.ahead.upper.max()), SWELLS * self.highest))
+        if self.grown is not None:
+            reach.append(min(float(self.grown.values[-1]), SWELLS * self.highest))
         if self.panel.quantity is Quantity.PERCENT:
             reach.append(100.0)
         return max(reach)
@@ -145,12 +111,13 @@ class _Picture:
         traces = [
             *self._lines_drawn(unit, scale),
             *self._ahead_drawn(unit, scale),
+            *self._grown_drawn(unit, scale),
             *self._limit_drawn(unit, scale, until),
             *self._marks_drawn(unit, scale),
         ]
         return Chart(
             title=self.panel.title,
-            words=words_of(self.panel, self.panel.figures(self.subject.profile), self.limit),
+            words=words_of(self.panel, self.panel.figures(self.subject.profile), self.whole_limit),
             traces=traces,
             layout=layout(
                 x=time_axis(unit, until),
@@ -185,7 +152,8 @@ class _Picture:
         colour = line(0)["color"]
         band = stretch(seen.seconds, seen.lower, seen.upper, unit, scale)
         group = {"legendgroup": "ahead"}
-        name = f"had it gone on ({LEVEL:.0%} band)".replace("%", " %")
+        whose = f"{self.lines[0].name}, " if self.several else ""
+        name = f"{whose}had it gone on ({100 * LEVEL:.0f} %)"
         yield merged(band, {**group, "showlegend": False, **filled(colour)})
         yield curve(
             Course(seen.seconds, seen.middle),
@@ -195,6 +163,22 @@ class _Picture:
             line={"color": colour, "dash": "dot", "width": 1.4},
             **group,
         )
+
+    def _grown(self) -> Course | None:
+        """On from the last value, as fast as the profile says."""
+        life, leak = self.lines[0].course.life, self.leak
+        if leak is None or life is None or not np.isfinite(leak.bytes_per_second):
+            return None
+        seconds = min(HORIZON_SECONDS, HORIZON_SHARE * (life[1] - life[0]))
+        last = float(self.lines[0].course.known[-1])
+        values = np.array([last, last + leak.bytes_per_second * seconds])
+        return Course(np.array([life[1], life[1] + seconds]), values)
+
+    def _grown_drawn(self, unit: Scale, scale: Scale) -> Iterator[Part]:
+        if self.grown is not None and self.leak is not None:
+            rate = Quantity.BYTES(60 * self.leak.bytes_per_second)
+            style = {"color": line(0)["color"], "dash": "dot", "width": 1.6}
+            yield curve(self.grown, unit, scale, f"had it gone on: {rate} a minute", line=style)
 
     def _limit_drawn(self, unit: Scale, scale: Scale, until: float) -> Iterator[Part]:
         if self.limit is None or self.limit > self.top or self.panel.quantity is Quantity.PERCENT:
@@ -214,6 +198,8 @@ class _Picture:
             return
         period = self.cycle.period_seconds
         starts = cycle_starts(self.grid, period)
+        begin, end = self.steady or (-np.inf, np.inf)
+        starts = starts[(starts >= begin - period / 4) & (starts <= end)]
         if not 0 < starts.size <= MOST_MARKS:
             return
         height = self.top * (1.08 if starts.size <= TALL_MARKS else 0.07) / scale.one
@@ -238,6 +224,24 @@ def limit_of(limit: Limit, *, whole: bool) -> float | None:
     return amount if amount is not None and 0 < amount < np.inf else None
 
 
+def _steady(process: ProcessSeen | None) -> tuple[float, float] | None:
+    """From when to when, since it began."""
+    begin = 0.0
+    for phase in () if process is None else process.phases:
+        if phase.name == STEADY:
+            return begin, begin + phase.seconds
+        begin += phase.seconds
+    return None
+
+
+def _until(grid: Grid, steady: tuple[float, float] | None) -> Grid:
+    """Without the tail: of how a job ends nothing follows for how it would have gone on."""
+    if steady is None:
+        return grid
+    slots = max(1, int((steady[1] - grid.start_seconds) / grid.step_seconds))
+    return Grid(grid.start_seconds, grid.step_seconds, grid.values[:slots])
+
+
 def _cycle(cycle: CycleSeen | None, panel: Panel) -> CycleSeen | None:
     if cycle is None or cycle.metric not in panel.cycles or cycle.confirmed is False:
         return None
@@ -248,11 +252,10 @@ def number_of(seconds: float) -> str:
     return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:.0f}"  # noqa: PLR2004
 
 
-def _phases(process: object, unit: Scale, until: float, *, named: bool) -> list[Part]:
+def _phases(process: ProcessSeen | None, unit: Scale, until: float, *, named: bool) -> list[Part]:
     """All but the steady one shaded: that is what the run is about."""
-    phases: tuple[Phase, ...] = getattr(process, "phases", ())
     shapes, begin = [], 0.0
-    for phase in phases:
+    for phase in () if process is None else process.phases:
         end = begin + phase.seconds
         if phase.name != STEADY and np.isfinite(end):
             shape: Part = {
@@ -291,4 +294,5 @@ def words_of(panel: Panel, found: Spread | None, limit: float | None) -> str:
                 parts.append(f"{words} {panel.quantity(figure)}")
     if limit is not None and panel.quantity is not Quantity.PERCENT:
         parts.append(f"limit {panel.quantity(limit)}")
-    return plain(", ".join(parts)) if parts else ""
+    told = plain(", ".join(parts)) if parts else ""
+    return f"{panel.figured}: {told}" if told and panel.figured else told

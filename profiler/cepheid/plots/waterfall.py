@@ -8,7 +8,7 @@ import numpy as np
 from cepheid.jobprofile import JobProfile, Outcome, Worker
 from cepheid.plots.chart import Chart, Part, layout, time_axis
 from cepheid.plots.course import Course
-from cepheid.plots.palette import OUTCOMES
+from cepheid.plots.palette import OUTCOMES, pattern_of
 from cepheid.plots.panels import PANELS, Panel
 from cepheid.plots.scale import Quantity, Scale, number
 from cepheid.plots.subject import Subject
@@ -19,6 +19,8 @@ MOST_ROWS = 200
 ROW_PIXELS, AROUND_PIXELS = 24, 84
 NAME_CHARACTERS = 18
 """On the axis: a phone has no room for more, and the whole name is where one points."""
+DEEPER, MOST_DEEP = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS} ", 4
+"""Before a task of a task."""
 COLUMNS = 300
 LOADS = ("gpu_util_percent", "engine_active_ratio", "cpu_cores")
 """What a worker does, the best that is known first."""
@@ -40,7 +42,8 @@ def waterfall(subject: Subject) -> list[Chart]:
     charts = []
     if subject.tasks:
         charts.append(_chart("Tasks", [*_tasks(subject)], subject.seconds))
-    workers = [*_workers(subject)]
+    # What a process has beside itself are GPUs, which are there all the time.
+    workers = [*_workers(subject)] if subject.profile.process is None else []
     if len(workers) > 1:
         charts.append(_chart("Workers", workers, subject.seconds))
         load = _load(subject, [row.name for row in workers[:MOST_ROWS]])
@@ -149,7 +152,7 @@ def _bars(rows: Sequence[tuple[int, Row]], outcome: Outcome, name: str, unit: Sc
         "width": 0.62,
         "marker": {
             "color": colour,
-            "pattern": {"shape": pattern, "fgcolor": "@card", "size": 6},
+            "pattern": pattern_of(pattern),
             "line": {"color": colour, "width": 1},
         },
         "customdata": [
@@ -171,7 +174,7 @@ def _names(names: Sequence[str], depths: Sequence[int]) -> Part:
         "tickmode": "array",
         "tickvals": list(range(len(names))),
         "ticktext": [
-            "\N{NO-BREAK SPACE}" * (2 * min(depth, 6)) + label(name, NAME_CHARACTERS)
+            DEEPER * min(depth, MOST_DEEP) + label(name, NAME_CHARACTERS)
             for name, depth in zip(names, depths, strict=True)
         ],
         "range": [len(names) - 0.4, -0.6],
@@ -179,6 +182,7 @@ def _names(names: Sequence[str], depths: Sequence[int]) -> Part:
         "fixedrange": True,
         "showgrid": False,
         "zeroline": False,
+        "ticks": "",
     }
 
 
