@@ -18,6 +18,9 @@ from cepheid.sources.local.procfs import Processes, ProcFs, Reading
 
 MANY = 128
 """Of so many processes each is looked at closely in every sample; of more, by turns."""
+MOST_NAMES = 1000
+"""Of threads; a program may make up a new one each time."""
+OTHERS = "(others)"
 _MAXRSS_BYTES = 1.0 if sys.platform == "darwin" else 1024.0
 
 
@@ -110,12 +113,14 @@ class Tree:
     _cpu_seconds: float = 0.0
     _peak_rss_bytes: float = 0.0
     _threads: dict[tuple[int, float, int], tuple[str, float]] = field(default_factory=dict)
+    _ended_threads: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.roots = tuple(self.roots)
         for pid in self.roots:
             if (reading := self._read(pid)) is not None:
-                self._members[pid] = _member(reading, known=True)
+                # A command that we started has no past; anybody else's peak may be older than us.
+                self._members[pid] = _member(reading, known=self.reaper is None)
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -157,9 +162,9 @@ class Tree:
 
     def thread_cpu_seconds(self) -> dict[str, float]:
         """By the threads' names, those that have ended included: where it was asked for."""
-        total: dict[str, float] = {}
+        total = dict(self._ended_threads)
         for name, seconds in self._threads.values():
-            total[name] = total.get(name, 0.0) + seconds
+            _add(total, name, seconds)
         return total
 
     def _walk(self) -> None:
@@ -243,10 +248,20 @@ class Tree:
         return reading
 
     def _look_at_threads(self) -> None:
+        now: dict[tuple[int, float, int], tuple[str, float]] = {}
         for pid, member in self._members.items():
             if member.reading.alive:
                 for tid, name, seconds in self.processes.threads(pid):
-                    self._threads[pid, member.reading.start, tid] = (name, seconds)
+                    now[pid, member.reading.start, tid] = (name, seconds)
+        for key in self._threads.keys() - now.keys():
+            _add(self._ended_threads, *self._threads[key])
+        self._threads = now
+
+
+def _add(total: dict[str, float], name: str, seconds: float) -> None:
+    if name not in total and len(total) >= MOST_NAMES:
+        name = OTHERS
+    total[name] = total.get(name, 0.0) + seconds
 
 
 def _member(reading: Reading, *, known: bool) -> Member:

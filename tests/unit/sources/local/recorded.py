@@ -50,3 +50,10 @@ def process(  # noqa: PLR0913 (a process has many sides)
             f"proc/{pid}/status": f"Name:\t{name}\nVmHWM:\t{peak_kib} kB\nVmRSS:\t{rss_kib} kB",
         },
     )
+
+
+def thread(folder: Path, pid: int, tid: int, *, name: str, ticks: int) -> None:
+    """A thread's file is like a process'."""
+    process(folder / f"proc/{pid}/thread", tid, name=name, ticks=ticks)
+    (folder / f"proc/{pid}/task").mkdir(exist_ok=True)
+    (folder / f"proc/{pid}/thread/proc/{tid}").rename(folder / f"proc/{pid}/task/{tid}")

@@ -1,4 +1,8 @@
 import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -7,6 +11,7 @@ from cepheid.sources.local.cgroup import GroupUsage, groups_of, limits_of
 from cepheid.sources.local.facts import Limits
 from cepheid.sources.local.files import Roots
 
+from .programs import program
 from .recorded import link, roots, write
 
 FIRST = {"proc/self/ns/cgroup": "cgroup:[4026531835]"}
@@ -176,6 +181,47 @@ def test_this_machine_can_be_read() -> None:
     groups = groups_of(None, Roots())
     usage = GroupUsage(groups)
     assert len(usage.read()) == len(usage.columns)
+
+
+def test_a_real_group_of_version_1_is_read_with_its_limits() -> None:
+    code = "say('ready'); wait(); block = b'x' * 2**23; burn(0.3); say('burned'); wait()"
+    with real_groups() as folders, program(code) as command:
+        command.heard()
+        (folders["memory"] / "memory.limit_in_bytes").write_text(str(256 * 2**20))
+        (folders["cpu"] / "cpu.cfs_quota_us").write_text("20000")
+        for folder in folders.values():
+            (folder / "cgroup.procs").write_text(str(command.pid))
+        groups = groups_of(command.pid, Roots())
+        assert limits_of(groups) == Limits(cpu_cores=0.2, memory_bytes=256.0 * 2**20)
+        usage = GroupUsage(groups)
+        before = dict(zip(usage.columns, usage.read(), strict=True))
+        command.go_on()
+        command.heard()
+        after = dict(zip(usage.columns, usage.read(), strict=True))
+        assert after["cgroup_cpu_seconds"] - before["cgroup_cpu_seconds"] >= 0.29
+        assert after["cgroup_throttled_periods"] > before["cgroup_throttled_periods"]
+        assert after["cgroup_periods"] >= after["cgroup_throttled_periods"]
+        assert after["cgroup_memory_peak_bytes"] >= after["cgroup_memory_bytes"] >= 2**23
+
+
+@contextmanager
+def real_groups() -> Iterator[dict[str, Path]]:
+    made: dict[str, Path] = {}
+    try:
+        for controller in ("cpu", "cpuacct", "memory"):
+            folder = Path(f"/sys/fs/cgroup/{controller}/cepheid-test-{os.getpid()}")
+            try:
+                folder.mkdir(exist_ok=True)
+            except OSError:
+                pytest.skip("this machine has no control groups of version 1 that are ours to make")
+            made[controller] = folder
+        yield made
+    finally:
+        for folder in made.values():
+            # Whoever was in it has been killed; the kernel may need a moment to see it.
+            while (folder / "cgroup.procs").read_text():
+                time.sleep(0.01)
+            folder.rmdir()
 
 
 def test_a_machine_without_control_groups_says_so(tmp_path: Path) -> None:

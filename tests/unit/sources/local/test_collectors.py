@@ -15,6 +15,7 @@ from cepheid.errors import UsageError
 from cepheid.sources.local import catalog
 from cepheid.sources.local.collectors import Collectors
 from cepheid.sources.local.facts import Limits
+from cepheid.sources.local.portable import Psutil
 from cepheid.sources.local.processes import Tree
 from cepheid.sources.local.procfs import ProcFs
 
@@ -141,6 +142,20 @@ def test_what_the_machine_is_and_allows_stands_in_the_facts(tmp_path: Path) -> N
 def test_limits_are_known_also_without_the_control_groups_figures(tmp_path: Path) -> None:
     collectors = Collectors(a_machine(tmp_path), without=["cgroup"], roots=roots(tmp_path))
     assert collectors.facts.limits.cpu_cores == 0.25
+
+
+def test_on_another_system_psutil_tells_what_it_can(tmp_path: Path) -> None:
+    with program("burn(0.1); say('burned'); wait()") as command:
+        command.heard()
+        tree = Tree([command.pid], processes=Psutil())
+        collectors = Collectors(tree, roots=roots(tmp_path / "nothing here"))
+        values = row(collectors)
+        assert collectors.skipped == {}
+        assert values["cpu_seconds"] >= 0.1
+        assert values["rss_bytes"] > 1e6
+        assert values["system_cpu_seconds"] > 0
+        assert values["received_bytes"] == 0
+        assert collectors.facts.memory_total_bytes is not None
 
 
 def test_no_more_open_files_is_a_gap_and_not_the_end() -> None:

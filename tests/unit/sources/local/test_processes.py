@@ -12,7 +12,7 @@ from cepheid.sources.local.processes import Tree
 from cepheid.sources.local.procfs import Processes, ProcFs
 
 from .programs import program
-from .recorded import process
+from .recorded import process, thread
 
 TICK = 0.01
 MIB = 2**20
@@ -259,6 +259,12 @@ say("done"); wait()
         assert reading.peak_rss_bytes == reading.rss_bytes < 64 * MIB
 
 
+def test_all_of_the_peak_of_a_command_that_we_started_is_its_own(tmp_path: Path) -> None:
+    process(tmp_path, 10, rss_kib=1000, peak_kib=7000)
+    processes = ProcFs(f"{tmp_path}/proc", live=False)
+    assert Tree([10], reaper=1, processes=processes).read().peak_rss_bytes == 7000 * 1024
+
+
 def test_resident_memory_is_added_up(processes: Processes) -> None:
     with program("""
 for _ in range(2):
@@ -316,6 +322,18 @@ say("ended"); wait()
         used = tree.thread_cpu_seconds()
         assert used["loader"] > used["writer"] > 0
         assert used["loader"] >= 0.1
+
+
+def test_names_that_a_program_makes_up_without_end_are_kept_within_bounds(tmp_path: Path) -> None:
+    process(tmp_path, 10)
+    tree = Tree([10], per_thread=True, processes=ProcFs(f"{tmp_path}/proc", live=False))
+    for tid in range(1100):
+        shutil.rmtree(tmp_path / "proc/10/task", ignore_errors=True)
+        thread(tmp_path, 10, tid, name=f"pool-{tid}", ticks=5)
+        tree.read()
+    used = tree.thread_cpu_seconds()
+    assert len(used) == 1001
+    assert sum(used.values()) == pytest.approx(1100 * 0.05)
 
 
 def test_threads_are_not_looked_at_unless_asked(processes: Processes) -> None:
