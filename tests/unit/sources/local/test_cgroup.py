@@ -184,21 +184,23 @@ def test_this_machine_can_be_read() -> None:
 
 
 def test_a_real_group_of_version_1_is_read_with_its_limits() -> None:
-    code = "say('ready'); wait(); block = b'x' * 2**23; burn(0.3); say('burned'); wait()"
+    code = "say('ready'); wait(); block = b'x' * 2**23; burn(0.1); say('burned'); wait()"
     with real_groups() as folders, program(code) as command:
         command.heard()
         (folders["memory"] / "memory.limit_in_bytes").write_text(str(256 * 2**20))
-        (folders["cpu"] / "cpu.cfs_quota_us").write_text("20000")
+        # So little that whoever computes has it used up at once, on the busiest machine too.
+        (folders["cpu"] / "cpu.cfs_period_us").write_text("10000")
+        (folders["cpu"] / "cpu.cfs_quota_us").write_text("1000")
         for folder in folders.values():
             (folder / "cgroup.procs").write_text(str(command.pid))
         groups = groups_of(command.pid, Roots())
-        assert limits_of(groups) == Limits(cpu_cores=0.2, memory_bytes=256.0 * 2**20)
+        assert limits_of(groups) == Limits(cpu_cores=0.1, memory_bytes=256.0 * 2**20)
         usage = GroupUsage(groups)
         before = dict(zip(usage.columns, usage.read(), strict=True))
         command.go_on()
         command.heard()
         after = dict(zip(usage.columns, usage.read(), strict=True))
-        assert after["cgroup_cpu_seconds"] - before["cgroup_cpu_seconds"] >= 0.29
+        assert after["cgroup_cpu_seconds"] - before["cgroup_cpu_seconds"] >= 0.1
         assert after["cgroup_throttled_periods"] > before["cgroup_throttled_periods"]
         assert after["cgroup_periods"] >= after["cgroup_throttled_periods"]
         assert after["cgroup_memory_peak_bytes"] >= after["cgroup_memory_bytes"] >= 2**23
