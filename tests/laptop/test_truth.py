@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from cepheid.jobprofile import Phase
-
 from tests.laptop.stand import Laptop, Truth
 
 MIB = 2**20

@@ -152,7 +152,9 @@ def idle(seconds: str = "4") -> None:
 
 
 def _truth() -> dict[str, float]:
-    self, waited = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    self, waited = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return {
         "cpu_seconds": self.ru_utime + self.ru_stime + waited.ru_utime + waited.ru_stime,
         "peak_memory_bytes": _own_peak(),

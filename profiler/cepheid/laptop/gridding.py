@@ -84,7 +84,11 @@ def gridded(header: Header, table: Table, duration_seconds: float) -> Gridded:
         step *= 2
     count = max(1, math.floor(duration_seconds / step + 0.5))
     edges = header.started_seconds + step * np.arange(count + 1, dtype=np.float64)
-    on = {name: _on_grid(name, table, edges, step) for name in header.columns}
+    on = {
+        name: _on_grid(name, table, edges, step)
+        for name in header.columns
+        if name.partition(".")[0] in BY_NAME  # a newer version may have more
+    }
     signals = _present(
         cpu_cores=on.get("cpu_seconds"),
         memory_working_set_bytes=on.get("rss_bytes"),

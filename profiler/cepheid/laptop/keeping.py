@@ -52,14 +52,21 @@ class Kept:
 
 def keep(recorded: Recorded, settings: LaptopSettings, talk: Talk = lambda _: None) -> Kept:
     """The profile of a run that has just ended, kept if it can be."""
+    try:
+        return _keep_own(recorded, settings, talk)
+    finally:
+        recorded.release()
+
+
+def _keep_own(recorded: Recorded, settings: LaptopSettings, talk: Talk) -> Kept:
     recording = read(recorded.path, recorded.unwritten)
     composed = compose(recording)
     try:
         with _turn(settings), _history(settings, talk) as history:
             profile = _keep(history, composed, recording.header.granularity)
-            recorded.path.unlink(missing_ok=True)
-            _rotate(history, settings)
-            _adopt(history, settings)
+            with suppress(OSError):  # where it could not be written there is nothing to delete
+                recorded.path.unlink()
+            _tidy(history, settings)
     except CepheidError as problem:
         if recorded.problem is not None:
             problem = CepheidError(
@@ -85,6 +92,22 @@ def adopt(settings: LaptopSettings, talk: Talk = lambda _: None) -> int:
         return 0
 
 
+def kept_before(recorded: Recorded, settings: LaptopSettings) -> JobProfile | None:
+    """Its record, where somebody who came by has kept it already."""
+    if recorded.unwritten or recorded.path.exists():
+        return None
+    with History.open(history_place(settings)) as history:
+        return history.get(recorded.uid)
+
+
+def newest(settings: LaptopSettings) -> JobProfile | None:
+    place = place_of(history_place(settings))
+    if isinstance(place, File) and not place.path.exists():
+        return None
+    with History.open(history_place(settings)) as history:
+        return next(iter(history.find(limit=1)), None)
+
+
 def history_place(settings: LaptopSettings) -> str | Path:
     return settings.history or default_path()
 
@@ -102,6 +125,15 @@ def _keep(history: History, composed: Composed, granularity: str) -> JobProfile:
     return profile
 
 
+def _tidy(history: History, settings: LaptopSettings) -> None:
+    """What else there is to do. The run itself is kept: what fails here is not its affair."""
+    try:
+        _rotate(history, settings)
+        _adopt(history, settings)
+    except CepheidError as problem:
+        log.warning("the history was not tidied up: %s", problem.message)
+
+
 def _adopt(history: History, settings: LaptopSettings) -> int:
     adopted = 0
     boot = boot_id()
@@ -110,24 +142,28 @@ def _adopt(history: History, settings: LaptopSettings) -> int:
             break
         try:
             recording = read(path)
-        except RecordingError as problem:
+            if not has_lost_its_recorder(path, recording.header, boot):
+                continue
+            composed = compose(recording)
+        except (RecordingError, ValueError, KeyError, TypeError) as problem:
             _set_aside_if_old(path, problem)
             continue
-        if recording.trailer is None and not has_lost_its_recorder(path, recording.header, boot):
-            continue
-        _keep(history, compose(recording), recording.header.granularity)
+        _keep(history, composed, recording.header.granularity)
         path.unlink(missing_ok=True)
         log.info("adopted %s, recorded by process %d", path.name, recording.header.pid)
         adopted += 1
     return adopted
 
 
-def _set_aside_if_old(path: Path, problem: RecordingError) -> None:
-    """One that was begun this very moment has no header yet; an old one never will."""
+def _set_aside_if_old(path: Path, problem: Exception) -> None:
+    """One that was begun this very moment has no header yet; an old one never will.
+
+    It stands in a file that anybody may have changed: whatever is wrong with it, others wait.
+    """
     with suppress(OSError):
         if time.time() - path.stat().st_mtime > 60:  # noqa: PLR2004
             path.rename(path.with_suffix(".unreadable"))
-            log.warning("%s: %s", path, problem.message)
+            log.warning("%s: %s", path, problem)
 
 
 def _rotate(history: History, settings: LaptopSettings) -> None:

@@ -45,6 +45,8 @@ class Recorded:
     problem: OSError | None
     """And why."""
     uid: str
+    release: Callable[[], None] = lambda: None
+    """Let others have it: until then nobody else keeps it."""
 
 
 def new_uid() -> str:
@@ -114,9 +116,8 @@ class Recorder:
         problem = self._writer.problem
         unwritten = self._writer.close(replace(trailer, skipped=skipped, threads=threads))
         problem = self._writer.problem or (problem if unwritten else None)
-        self._writer.release()
         self._collectors.close()
-        return Recorded(self._writer.path, unwritten, problem, self.uid)
+        return Recorded(self._writer.path, unwritten, problem, self.uid, self._writer.release)
 
     def forget(self) -> None:
         """In a fork of the process: the recording is the parent's."""

@@ -172,10 +172,10 @@ def waiting(folder: Path) -> Iterator[Path]:
 
 def read(path: Path, unwritten: bytes = b"") -> Recording:
     """`unwritten` is what `Writer.close` handed back."""
+    if unwritten.startswith(b"{"):  # all of it, from the header on: there is no file
+        return parse(unwritten, str(path))
     try:
         written = path.read_bytes()
-    except FileNotFoundError:
-        written = b""
     except OSError as problem:
         raise RecordingError(
             f"the recording {path} cannot be read: {problem.strerror}", hint="is it yours?"
@@ -196,7 +196,7 @@ def parse(data: bytes, name: str = "recording") -> Recording:
 
 
 def has_lost_its_recorder(path: Path, header: Header, boot: str | None) -> bool:
-    """Nobody holds its lock, and no process that could have written it is alive."""
+    """Nobody holds its lock: it is dead, or has left the keeping to others."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -206,7 +206,7 @@ def has_lost_its_recorder(path: Path, header: Header, boot: str | None) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        # No locks here: the process itself has to be looked for.
+        # A file system without locks: the process itself has to be looked for.
         return header.boot != boot or started_of(header.pid) != header.pid_started
     finally:
         os.close(file)
