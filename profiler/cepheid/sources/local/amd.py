@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cepheid.sources.local.drm import Card, cards, memory_bytes
-from cepheid.sources.local.facts import GpuFacts
+from cepheid.sources.local.facts import GpuFacts, printable
 from cepheid.sources.local.files import Roots, names_in, number_of, text_of
 from cepheid.sources.local.gpus import MIB, GpuReading
 from cepheid.sources.local.processes import Tree
@@ -81,7 +81,8 @@ def _facts(card: Card, index: int) -> GpuFacts:
     return GpuFacts(
         index=index,
         vendor="amd",
-        model=text_of(f"{card.device}/product_name") or (f"AMD GPU {kind}" if kind else None),
+        model=printable(text_of(f"{card.device}/product_name"))
+        or (f"AMD GPU {kind}" if kind else None),
         uuid=text_of(f"{card.device}/unique_id"),
         memory_total_mib=memory,
         power_limit_watts=None if limit is None else _sensed(limit) * _MICRO,

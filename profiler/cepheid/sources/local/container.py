@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from cepheid.sources.local.facts import Container
+from cepheid.sources.local.facts import Container, printable
 
 _ID = r"(?P<id>[0-9a-f]{64})"
 _NAME = r"(?P<id>[^/]+?)"
@@ -38,7 +38,6 @@ _POD = re.compile(
     r"|/pods/(?P<mounted>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/"
 )
 _SHORT = 12
-_LONGEST = 64
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -95,7 +94,7 @@ def _short(name: str) -> str | None:
     if re.fullmatch(r"[0-9a-f]{64}", name):
         return name[:_SHORT]
     plain = _ESCAPED.sub(lambda code: chr(int(code[1], 16)), name)
-    return "".join(letter for letter in plain if letter.isprintable())[:_LONGEST] or None
+    return printable(plain)
 
 
 def _pod(text: str) -> str | None:

@@ -2,6 +2,15 @@
 
 from dataclasses import dataclass, field
 
+_LONGEST = 100
+
+
+def printable(name: str | None) -> str | None:
+    """What drivers and runtimes call things goes to screens; None where nothing is left of it."""
+    if name is None:
+        return None
+    return "".join(letter for letter in name if letter.isprintable())[:_LONGEST].strip() or None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuFacts:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from cepheid.errors import SourceError
-from cepheid.sources.local.facts import GpuFacts
+from cepheid.sources.local.facts import GpuFacts, printable
 from cepheid.sources.local.files import Roots
 from cepheid.sources.local.gpus import MIB, GpuReading
 from cepheid.sources.local.processes import Tree
@@ -73,8 +73,8 @@ class _Device:
         return GpuFacts(
             index=index,
             vendor="nvidia",
-            model=_text(self.ask("name", lambda: nvml.nvmlDeviceGetName(self.handle))),
-            uuid=_text(self.ask("uuid", lambda: nvml.nvmlDeviceGetUUID(self.handle))),
+            model=printable(self.ask("name", lambda: nvml.nvmlDeviceGetName(self.handle))),
+            uuid=printable(self.ask("uuid", lambda: nvml.nvmlDeviceGetUUID(self.handle))),
             memory_total_mib=None if memory is None else memory.total / MIB,
             power_limit_watts=_scaled(
                 self.ask("limit", lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(self.handle)), _MILLI
@@ -207,10 +207,3 @@ def _words(error: Exception) -> str:
 
 def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value * scale
-
-
-def _text(value: str | None) -> str | None:
-    """A model's name goes to screens: 100 printable characters of it."""
-    if value is None:
-        return None
-    return "".join(letter for letter in value if letter.isprintable())[:100] or None

@@ -66,6 +66,8 @@ class Psutil:
     def private_bytes(self, pid: int) -> float | None:
         try:
             return float(self._process(pid).memory_full_info().uss)
+        except psutil.AccessDenied:
+            return math.nan
         except _GONE:
             return None
 

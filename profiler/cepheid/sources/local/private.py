@@ -24,7 +24,5 @@ class PrivateMemory:
         found = [self.tree.processes.private_bytes(pid) for pid in self.tree.pids]
         self.seldom.done()
         known = [amount for amount in found if amount is not None]
-        # A part of the tree is not the tree; one that ended meanwhile has none any more.
-        if not known:
-            return (math.nan,)
-        return (sum(known),)
+        # Who ended meanwhile has none any more. Of whom it is not told, the sum is not known.
+        return (sum(known) if known else math.nan,)

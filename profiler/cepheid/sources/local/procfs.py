@@ -67,7 +67,8 @@ class Processes(Protocol):
         """Read and written, those of children that it waited for included; None where it may not
         be told."""
 
-    def private_bytes(self, pid: int) -> float | None: ...
+    def private_bytes(self, pid: int) -> float | None:
+        """None where it is gone, NaN where it may not be told."""
 
     def threads(self, pid: int) -> Iterator[ThreadReading]: ...
 
@@ -153,6 +154,8 @@ class ProcFs:
     def private_bytes(self, pid: int) -> float | None:
         try:
             data = read_bytes(f"{self.root}/{pid}/smaps_rollup")
+        except PermissionError:
+            return math.nan
         except GONE:
             return None
         parts = [_kib(data, name) for name in (b"\nPrivate_Clean:", b"\nPrivate_Dirty:")]

@@ -154,7 +154,7 @@ def test_on_another_system_psutil_tells_what_it_can(tmp_path: Path) -> None:
         assert values["cpu_seconds"] >= 0.1
         assert values["rss_bytes"] > 1e6
         assert values["system_cpu_seconds"] > 0
-        assert values["received_bytes"] == 0
+        assert values["received_bytes"] >= 0
         assert collectors.facts.memory_total_bytes is not None
 
 

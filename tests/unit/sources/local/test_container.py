@@ -103,7 +103,7 @@ def test_a_hostile_name_is_short_and_printable() -> None:
     assert found is not None
     assert found.id is not None
     assert found.id.isprintable()
-    assert len(found.id) == 64
+    assert len(found.id) == 100
 
 
 def test_in_words_it_is_runtime_and_id() -> None:

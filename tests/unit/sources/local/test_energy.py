@@ -9,6 +9,7 @@ import pytest
 from cepheid.errors import SourceError
 from cepheid.sources.local.energy import cpu_energy
 
+from .programs import nobody
 from .recorded import roots, write
 
 RANGE = 262_143_328_850  # of a Xeon
@@ -76,16 +77,3 @@ def readable_by_all() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
-
-
-@contextmanager
-def nobody() -> Iterator[None]:
-    """Root may read everything."""
-    before = os.geteuid()
-    if before == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if before == 0:
-            os.seteuid(before)

@@ -8,7 +8,7 @@ from cepheid.sources.local.processes import Tree
 from cepheid.sources.local.procfs import Processes, ProcFs
 from cepheid.sources.local.seldom import Seldom
 
-from .programs import program
+from .programs import nobody, program
 
 MIB = 2**20
 
@@ -41,6 +41,16 @@ def test_between_two_readings_there_are_gaps_and_no_zeros() -> None:
         memory = PrivateMemory(tree, Seldom(now=lambda: 10.0))
         assert memory.read()[0] > 0
         assert math.isnan(memory.read()[0])
+
+
+@pytest.mark.parametrize("processes", [ProcFs(), Psutil()], ids=["proc", "psutil"])
+def test_where_it_may_not_be_told_of_one_it_is_not_known_of_all(processes: Processes) -> None:
+    with program("say('ready'); wait()") as command:
+        command.heard()
+        tree = Tree([command.pid, 1], processes=processes)
+        tree.read()
+        with nobody():
+            assert math.isnan(PrivateMemory(tree).read()[0])
 
 
 def test_of_a_tree_that_is_gone_nothing_is_known() -> None:
