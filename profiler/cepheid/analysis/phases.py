@@ -123,9 +123,10 @@ def _differ(phase: FloatArray, steady: FloatArray) -> bool:
     """In any of the series."""
     if not phase.size:
         return False
+    short, long = phase.shape[1], steady.shape[1]
     levels = np.abs(phase.mean(axis=1) - steady.mean(axis=1))
     highest = np.maximum(phase.mean(axis=1), steady.mean(axis=1))
-    moves = np.sqrt((phase.var(axis=1) + steady.var(axis=1)) / 2)
-    return bool(
-        ((levels >= LEAST_DIFFERENCE * highest) & (levels > LEAST_DEVIATIONS * moves)).any()
-    )
+    pooled = (short * phase.var(axis=1) + long * steady.var(axis=1)) / (short + long)
+    # Of a few blocks chance alone can make a level: these have to stand out the more.
+    enough = LEAST_DEVIATIONS * (1 + SHORTEST / short) * np.sqrt(pooled)
+    return bool(((levels >= LEAST_DIFFERENCE * highest) & (levels > enough)).any())

@@ -23,12 +23,10 @@ class Sampling:
         take: Callable[[], None],
         interval_seconds: float,
         clock: Callable[[], float] = time.monotonic,
-        less_often_after: int = LESS_OFTEN_AFTER,
     ) -> None:
         self._take = take
         self._interval = interval_seconds
         self._clock = clock
-        self._less_often_after = less_often_after
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="cepheid", daemon=True)
 
@@ -51,9 +49,11 @@ class Sampling:
         while not self._over.wait(max(0.0, due - self._clock())):
             self._take()
             taken += 1
-            if taken % self._less_often_after == 0:
-                self._interval *= 2
-            due = after(due, self._interval, self._clock())
+            due = after(due, interval_after(taken, self._interval), self._clock())
+
+
+def interval_after(samples: int, interval: float) -> float:
+    return float(interval * 2 ** (samples // LESS_OFTEN_AFTER))
 
 
 def after(due: float, interval: float, now: float) -> float:

@@ -1,6 +1,6 @@
 """A run in three lines, for the terminal that it ran in."""
 
-from cepheid.jobprofile import JobProfile, Outcome
+from cepheid.jobprofile import JobProfile, Outcome, Reason
 from cepheid.units import in_bytes, in_time
 
 UID_CHARACTERS = 8
@@ -41,8 +41,10 @@ def _ended(profile: JobProfile) -> str:
             return f"was stopped by its timeout after {long}"
         case Outcome.FAILED if profile.message is None and profile.exit_code is not None:
             return f"failed with exit code {profile.exit_code} after {long}"
+        case Outcome.FAILED if profile.reason is not Reason.SIGNAL:
+            return f"failed ({profile.message}) after {long}"
         case _:
-            return f"{profile.message or profile.outcome} after {long},"
+            return f"{profile.message or profile.outcome} after {long}"
 
 
 def _gpus(profile: JobProfile) -> list[str]:
