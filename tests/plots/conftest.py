@@ -53,7 +53,7 @@ def opened(browser: Browser) -> Open:
         it.page.on("console", lambda said: it.console.append(said.text))
         it.page.on("pageerror", lambda error: it.console.append(str(error)))
         it.page.on("request", lambda request: it.requests.append(request.url))
-        it.page.goto(path.as_uri())
+        it.page.goto(path.as_uri(), timeout=DRAWN_MS)
         if scripts:
             it.page.wait_for_selector("html[data-drawn=yes]", timeout=DRAWN_MS)
         yield it

@@ -153,5 +153,4 @@ def filled(token: str) -> Part:
 
 
 def numbers(values: FloatArray, scale: Scale, *, digits: int = 5) -> list[float | None]:
-    scaled = values / scale.one
-    return [float(f"{one:.{digits}g}") if np.isfinite(one) else None for one in scaled]
+    return [number(float(one), digits) for one in values / scale.one]

@@ -1,6 +1,6 @@
 """One line over time: its gaps, several added up, and no more points than a screen can show."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ from cepheid.model import FloatArray
 
 MOST_POINTS = 1500
 """Of a line: a wide screen has fewer columns for it, and a phone opens ten of them at once."""
+KEPT = 3
+"""Points of a column at most: the lowest, the highest, and a gap."""
 GAP_STEPS = 3.0
 """Nothing measured for so many intervals is a gap, and no line is drawn across it."""
 
@@ -93,22 +95,24 @@ def drawn(course: Course, most: int = MOST_POINTS) -> Course:
     size = whole.seconds.size
     if size <= most:
         return whole
-    columns = np.array_split(np.arange(size), most // 2)
-    kept = np.array(
-        [place for column in columns for place in _extremes(whole.values, column)], dtype=np.intp
+    width = -(-size // (most // KEPT))
+    columns = np.full(-(-size // width) * width, np.nan)
+    columns[:size] = whole.values
+    columns = columns.reshape(-1, width)
+    missing = np.isnan(columns)
+    missing.ravel()[size:] = False
+    chosen = np.stack(
+        [
+            np.where(np.isfinite(columns), columns, np.inf).argmin(axis=1),
+            np.where(np.isfinite(columns), columns, -np.inf).argmax(axis=1),
+            # Where one is missing a line breaks; where none is, the first stands for it.
+            missing.argmax(axis=1),
+        ],
+        axis=1,
     )
+    kept = np.unique(chosen + width * np.arange(len(columns))[:, None])
+    kept = kept[kept < size]
     return Course(whole.seconds[kept], whole.values[kept])
-
-
-def _extremes(values: FloatArray, column: np.ndarray) -> Iterable[int]:
-    part = values[column]
-    missing = np.flatnonzero(~np.isfinite(part))
-    if missing.size == part.size:
-        return (int(column[0]),)
-    chosen = {int(np.nanargmin(part)), int(np.nanargmax(part))}
-    if missing.size:
-        chosen.add(int(missing[0]))
-    return (int(column[place]) for place in sorted(chosen))
 
 
 def _broken_at_gaps(course: Course) -> Course:

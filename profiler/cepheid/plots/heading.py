@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from cepheid.jobprofile import JobProfile, Outcome
-from cepheid.plots.scale import Quantity, digits
+from cepheid.plots.scale import Quantity, told
 from cepheid.units import in_bytes, in_time
 
 ENDED = {
@@ -40,7 +40,7 @@ def _found(profile: JobProfile) -> Iterator[str]:
     if cycle is not None:
         doubt = "" if cycle.confirmed is not False else "; not confirmed, so it is not drawn"
         yield (
-            f"Its load repeats every {digits(cycle.period_seconds)} s"
+            f"Its load repeats every {told(cycle.period_seconds)} s"
             f" (strength {cycle.strength:.2f}{doubt})."
         )
     held = profile.held_back_by
@@ -77,7 +77,7 @@ def _facts(profile: JobProfile) -> Iterator[tuple[str, str]]:
     yield "began", "" if profile.started is None else moment(profile.started)
     yield "ended", "" if profile.ended is None else moment(profile.ended)
     if profile.samples is not None and profile.interval_seconds is not None:
-        yield "samples", f"{profile.samples:,} at {digits(profile.interval_seconds)} s"
+        yield "samples", f"{profile.samples:,} at {told(profile.interval_seconds)} s"
     if profile.usage is not None and profile.usage.energy_joules is not None:
         yield "energy of its GPUs", Quantity.JOULES(profile.usage.energy_joules)
     if process is not None and process.cpu_seconds is not None:

@@ -1,9 +1,10 @@
 """Where does each cycle begin?
 
 The period is known; what is drawn also needs a place to begin, and no period is so exact, and no
-step so even, that counting from the first one would still hit the hundredth. So the mean cycle is
-laid on the line where the next one is due, and moved by an eighth of a period to both sides until
-it fits best. A cycle begins where its mean rises most.
+step so even, that counting from one of them would still hit the hundredth. So the mean of a few
+cycles in the middle is laid on the line where the next one is due, and moved by an eighth of a
+period to both sides until it fits best, and so on to both ends. A cycle begins where that mean
+rises most.
 """
 
 import numpy as np
@@ -13,6 +14,8 @@ from cepheid.model import FloatArray
 
 FEWEST_STEPS = 4
 """In a period: with fewer there is no shape to lay on."""
+FOLDED = 8
+"""Cycles that the mean is made of: over more an inexact period would blur it."""
 BINS = 48
 REACH = 0.125
 """Of a period, to both sides."""
@@ -29,11 +32,17 @@ def cycle_starts(grid: Grid, period_seconds: float) -> FloatArray:
     if not FEWEST_STEPS <= period <= size / 2 or known.size < 2 * FEWEST_STEPS:
         return np.empty(0)
     values = np.interp(np.arange(size), known, grid.values[known])
-    mean = _mean_cycle(values, period)
-    first = _steepest(mean) * period
-    starts = [first]
-    while starts[-1] + period < size:
-        starts.append(_moved(values, mean, starts[-1] + period, period))
+    few = min(size, round(FOLDED * period))
+    middle = (size - few) // 2
+    mean = _mean_cycle(values[middle : middle + few], period)
+    anchor = middle + _steepest(mean) * period
+    starts = [anchor]
+    while (due := starts[-1] + period) < size:
+        starts.append(_moved(values, mean, due, period))
+    before = anchor
+    while (due := before - period) >= 0:
+        before = _moved(values, mean, due, period)
+        starts.insert(0, before)
     return grid.start_seconds + step * np.array(starts)
 
 
@@ -61,7 +70,7 @@ def _moved(values: FloatArray, mean: FloatArray, due: float, period: float) -> f
     best, found = FITS, due
     for moved in np.linspace(-REACH, REACH, TRIALS) * period:
         at = due + moved + phases * period
-        if at[-1] >= values.size:
+        if at[0] < 0 or at[-1] >= values.size:
             continue
         there = np.interp(at, inside, values)
         shape = np.interp((phases + begin) % 1.0, phases, mean, period=1.0)

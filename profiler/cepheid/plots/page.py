@@ -67,7 +67,7 @@ def render(page: Page) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(theirs, ours)}">
+<meta http-equiv="Content-Security-Policy" content="{_policy()}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="cepheid {__version__}">
@@ -131,8 +131,9 @@ def _table(table: Table) -> str:
     )
 
 
-def _policy(*scripts: str) -> str:
-    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+@cache
+def _policy() -> str:
+    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in (_plotly(), _file("page.js")))
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline';"
         " img-src data: blob:; base-uri 'none'; form-action 'none'"

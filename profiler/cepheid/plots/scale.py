@@ -17,7 +17,7 @@ class Scale:
 
     def __call__(self, amount: float) -> str:
         """With its unit, and no more digits than anybody reads."""
-        return f"{digits(amount / self.one)} {self.unit}".rstrip()
+        return f"{told(amount / self.one)} {self.unit}".rstrip()
 
 
 class Quantity(Enum):
@@ -55,7 +55,7 @@ class Quantity(Enum):
         return in_time(amount) if self is Quantity.SECONDS else self.scale(amount)(amount)
 
 
-def digits(figure: float) -> str:
+def told(figure: float) -> str:
     """Three of them: 0.031, 3.9, 71, 1,204."""
     if abs(figure) >= 100:  # noqa: PLR2004
         return f"{figure:,.0f}"
@@ -63,11 +63,11 @@ def digits(figure: float) -> str:
     return text.removesuffix(".0")
 
 
-def number(figure: float | None) -> float | None:
+def number(figure: float | None, digits: int = 5) -> float | None:
     """As a page holds it: more digits than that no screen shows; JSON has no infinity."""
-    if figure is None or not math.isfinite(figure):
-        return None
-    return float(f"{figure:.5g}")
+    rounded = math.nan if figure is None else float(f"{figure:.{digits}g}")
+    # Asked after it was rounded: the largest number is rounded up to one that there is not.
+    return rounded if math.isfinite(rounded) else None
 
 
 def most_of(amounts: Iterable[float | None]) -> float:

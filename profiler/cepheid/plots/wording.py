@@ -17,6 +17,7 @@ _UNSEEN = re.compile(
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]+"
 )
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 LABEL_CHARACTERS = 40
 FILE_CHARACTERS = 60
 
@@ -34,8 +35,8 @@ def in_html(text: str, most: int | None = None) -> str:
 
 
 def label(text: str, most: int = LABEL_CHARACTERS) -> str:
-    """For the plotting library: it reads a few tags and links, and knows these entities."""
-    return plain(text, most).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """For the plotting library: it reads a few tags, links and formulas, and knows entities."""
+    return plain(text, most).translate(_ENTITIES)
 
 
 def in_file_name(text: str) -> str:
