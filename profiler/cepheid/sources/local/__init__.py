@@ -7,6 +7,7 @@ so that a missed sample loses nothing), never keeps a sample, and what was not m
     catalog       every column, as a table
     processes     the tree of a command's processes; what those that are gone had used
     procfs        one process, from Linux' /proc;     portable   from psutil, elsewhere
+    files         how the kernel's are read;          kept       those that stay open
     disk          what the tree read and wrote;       private    what it shares with nobody
     machine       cores, memory, CPU time of all;     network    its interfaces
     cgroup        limits and use of the container;    container  whose it is, from its path

@@ -80,6 +80,9 @@ class Psutil:
         for thread in threads:
             yield ThreadReading(thread.id, name, thread.user_time + thread.system_time)
 
+    def close(self) -> None:
+        """psutil keeps nothing open."""
+
     def _process(self, pid: int) -> psutil.Process:
         """What was found at the beginning of the sample remembers who it is."""
         found = self._processes.get(pid)

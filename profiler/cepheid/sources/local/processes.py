@@ -84,10 +84,10 @@ class _Waiting:
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * _MAXRSS_BYTES
 
 
-def default_processes() -> Processes:
+def default_processes(*, keep_open: bool) -> Processes:
     """/proc where there is one: it is the cheapest."""
     if os.path.exists("/proc/self/stat"):  # noqa: PTH110
-        return ProcFs()
+        return ProcFs(keep_open=keep_open)
     from cepheid.sources.local.portable import Psutil  # noqa: PLC0415 (8 MiB, seldom needed)
 
     return Psutil()
@@ -102,7 +102,9 @@ class Tree:
     """Our own process, where it adopts the orphans of the tree (PR_SET_CHILD_SUBREAPER) and waits
     for them: all its children are of the tree, it is not."""
     per_thread: bool = False
-    processes: Processes = field(default_factory=default_processes)
+    source: Processes | None = None
+    """Where they are read from: /proc if not told otherwise, psutil where that is not."""
+    processes: Processes = field(init=False)
     departed: list[Departed] = field(default_factory=list)
     """Who ended between the last two samples."""
     _members: dict[int, Member] = field(default_factory=dict)
@@ -117,6 +119,7 @@ class Tree:
 
     def __post_init__(self) -> None:
         self.roots = tuple(self.roots)
+        self.processes = self.source or default_processes(keep_open=self.reaper is not None)
         for pid in self.roots:
             if (reading := self._read(pid)) is not None:
                 # A command that we started has no past; anybody else's peak may be older than us.
@@ -166,6 +169,10 @@ class Tree:
         for name, seconds in self._threads.values():
             _add(total, name, seconds)
         return total
+
+    def close(self) -> None:
+        """More than once does no harm."""
+        self.processes.close()
 
     def _walk(self) -> None:
         last, found = self._members, dict[int, Member]()

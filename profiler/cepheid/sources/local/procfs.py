@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from cepheid.sources.local.files import read_bytes
+from cepheid.sources.local.kept import KeptOpen
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -72,6 +73,9 @@ class Processes(Protocol):
 
     def threads(self, pid: int) -> Iterator[ThreadReading]: ...
 
+    def close(self) -> None:
+        """What is open; more than once does no harm."""
+
 
 @dataclass(slots=True)
 class ProcFs:
@@ -81,11 +85,15 @@ class ProcFs:
     scan: bool | None = None
     """How children are found: by the kernel's lists of them, or in all of /proc by their parents.
     None: whichever is cheaper. Recorded trees and old kernels have no lists."""
+    keep_open: bool = False
+    """Files stay open between samples: not in a process that is somebody else's program."""
+    _kept: KeptOpen = field(init=False)
     _parents: dict[int, int] = field(default_factory=dict)
     _children: dict[int, list[int]] | None = None
     _can_list: bool = False
 
     def __post_init__(self) -> None:
+        self._kept = KeptOpen(self.root) if self.keep_open else KeptOpen(self.root, most=0)
         this = os.getpid()
         self._can_list = self.scan is not True and os.path.exists(  # noqa: PTH110
             f"{self.root}/{this}/task/{this}/children"
@@ -104,15 +112,18 @@ class ProcFs:
             # Before the file: if the file is of the same process afterwards, so was the clock.
             clock = time.clock_gettime((~pid) << 3 | 2) if self.live else None
         except OSError:
+            self._kept.forget(pid)
             return None
-        folder = f"{self.root}/{pid}/"
         try:
-            data = read_bytes(folder + "stat")
+            data = self._kept.read(pid, "stat")
             fields = data[data.rindex(b")") + 2 :].split()
             alive = fields[0] not in _DEAD
-            status = read_bytes(folder + "status") if alive and closely else b""
+            status = self._kept.read(pid, "status") if alive and closely else b""
         except GONE:
+            self._kept.forget(pid)
             return None
+        if not alive:
+            self._kept.forget(pid)  # nothing of it changes any more
         cpu = clock if clock is not None else (int(fields[11]) + int(fields[12])) / _TICKS
         rss = _kib(status, b"\nVmRSS:") if closely else float(int(fields[21]) * _PAGE)
         return Reading(
@@ -136,7 +147,8 @@ class ProcFs:
         folder = f"{self.root}/{pid}/task"
         try:
             if threads == 1:
-                return [int(child) for child in read_bytes(f"{folder}/{pid}/children").split()]
+                listed = self._kept.read(pid, f"task/{pid}/children")
+                return [int(child) for child in listed.split()]
             tasks = os.listdir(folder)  # noqa: PTH208
         except GONE:
             return []
@@ -149,7 +161,10 @@ class ProcFs:
         return found
 
     def disk_bytes(self, pid: int) -> tuple[float, float] | None:
-        return disk_bytes(f"{self.root}/{pid}/io")
+        try:
+            return _disk_bytes(self._kept.read(pid, "io"))
+        except GONE:
+            return None
 
     def private_bytes(self, pid: int) -> float | None:
         try:
@@ -179,6 +194,9 @@ class ProcFs:
             name = data[data.index(b"(") + 1 : end].decode(errors="replace")
             yield ThreadReading(int(task), name, (int(fields[11]) + int(fields[12])) / _TICKS)
 
+    def close(self) -> None:
+        self._kept.close()
+
     def _scanned(self) -> dict[int, list[int]]:
         """Of a process seen before its parent is remembered, not read again: it changes only when
         the parent ends, and who is of the tree already stays in it."""
@@ -200,9 +218,13 @@ class ProcFs:
 def disk_bytes(path: str) -> tuple[float, float] | None:
     """Of a process or of one of its threads."""
     try:
-        fields = read_bytes(path).split()
+        return _disk_bytes(read_bytes(path))
     except GONE:
         return None
+
+
+def _disk_bytes(data: bytes) -> tuple[float, float]:
+    fields = data.split()
     # rchar wchar syscr syscw read_bytes write_bytes cancelled_write_bytes, each after its name
     return float(fields[9]), float(fields[11])
 

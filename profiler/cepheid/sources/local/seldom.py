@@ -11,7 +11,7 @@ Clock = Callable[[], float]
 class Seldom:
     """After a reading that took long the next one is long in coming."""
 
-    share: float = 0.002
+    share: float = 0.001
     """Of the time, at most."""
     least_seconds: float = 1.0
     now: Clock = time.monotonic

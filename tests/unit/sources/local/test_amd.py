@@ -37,7 +37,7 @@ def a_card(folder: Path, number: int = 0, address: str = MI210, more: Files | No
 
 def a_tree(folder: Path) -> Tree:
     process(folder, 10)
-    tree = Tree([10], processes=ProcFs(f"{folder}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{folder}/proc", live=False))
     tree.read()
     return tree
 

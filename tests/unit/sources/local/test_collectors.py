@@ -43,7 +43,7 @@ def a_machine(folder: Path) -> Tree:
         },
     )
     link(folder, {"proc/self/ns/net": "net:[1]", "proc/10/ns/net": "net:[1]"})
-    return Tree([10], processes=ProcFs(f"{folder}/proc", live=False))
+    return Tree([10], source=ProcFs(f"{folder}/proc", live=False))
 
 
 def row(collectors: Collectors) -> dict[str, float]:
@@ -147,7 +147,7 @@ def test_limits_are_known_also_without_the_control_groups_figures(tmp_path: Path
 def test_on_another_system_psutil_tells_what_it_can(tmp_path: Path) -> None:
     with program("burn(0.1); say('burned'); wait()") as command:
         command.heard()
-        tree = Tree([command.pid], processes=Psutil())
+        tree = Tree([command.pid], source=Psutil())
         collectors = Collectors(tree, roots=roots(tmp_path / "nothing here"))
         values = row(collectors)
         assert collectors.skipped == {}

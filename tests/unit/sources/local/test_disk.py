@@ -32,7 +32,7 @@ def counted(folder: Path, pid: int, read: int, written: int) -> None:
 
 
 def recorded(folder: Path) -> tuple[Tree, DiskTraffic]:
-    tree = Tree([10], processes=ProcFs(f"{folder}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{folder}/proc", live=False))
     return tree, DiskTraffic(tree)
 
 

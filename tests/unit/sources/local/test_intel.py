@@ -36,7 +36,7 @@ def a_card(folder: Path, address: str, slept: str, **more: str | int) -> None:
 
 def made(folder: Path, clock: Clock) -> Intel:
     process(folder, 10)
-    tree = Tree([10], processes=ProcFs(f"{folder}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{folder}/proc", live=False))
     tree.read()
     found = intel_gpus(tree, roots(folder), 0, clock)
     assert found is not None

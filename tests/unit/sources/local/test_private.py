@@ -25,7 +25,7 @@ if os.fork() == 0:
 time.sleep(600)
 """) as command:
         command.heard()
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         tree.read()
         rss = tree.read().rss_bytes
         (uss,) = PrivateMemory(tree).read()
@@ -47,7 +47,7 @@ def test_between_two_readings_there_are_gaps_and_no_zeros() -> None:
 def test_where_it_may_not_be_told_of_one_it_is_not_known_of_all(processes: Processes) -> None:
     with program("say('ready'); wait()") as command:
         command.heard()
-        tree = Tree([command.pid, 1], processes=processes)
+        tree = Tree([command.pid, 1], source=processes)
         tree.read()
         with nobody():
             assert math.isnan(PrivateMemory(tree).read()[0])

@@ -2,7 +2,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,14 +19,17 @@ MIB = 2**20
 
 KINDS: dict[str, Callable[[], Processes]] = {
     "lists of children": lambda: ProcFs(scan=False),
+    "files kept open": lambda: ProcFs(keep_open=True),
     "a scan": lambda: ProcFs(scan=True),
     "psutil": Psutil,
 }
 
 
 @pytest.fixture(params=KINDS)
-def processes(request: pytest.FixtureRequest) -> Processes:
-    return KINDS[request.param]()
+def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
+    made = KINDS[request.param]()
+    yield made
+    made.close()
 
 
 def test_children_and_their_children_are_of_the_tree(processes: Processes) -> None:
@@ -36,7 +39,7 @@ outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r
 subprocess.run([sys.executable, '-c', outer])
 """) as command:
         assert command.heard() == "here"
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         reading = tree.read()
         assert reading.processes == 3
         assert tree.pids[0] == command.pid
@@ -49,7 +52,7 @@ def start():
 threading.Thread(target=start).start()
 """) as command:
         assert command.heard() == "here"
-        reading = Tree([command.pid], processes=processes).read()
+        reading = Tree([command.pid], source=processes).read()
         assert reading.processes == 2
         assert reading.threads == 3
 
@@ -57,7 +60,7 @@ threading.Thread(target=start).start()
 def test_cpu_time_is_what_the_kernel_accounts(processes: Processes) -> None:
     with program("burn(0.3); say(used()); wait()") as command:
         used = float(command.heard())
-        read = Tree([command.pid], processes=processes).read().cpu_seconds
+        read = Tree([command.pid], source=processes).read().cpu_seconds
         # Between its own look and ours it printed and fell asleep.
         assert used - 2 * TICK <= read <= used + 5 * TICK
 
@@ -75,7 +78,7 @@ for _ in range(8):
 say(used()); wait()
 """) as command:
         command.heard()
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         before = tree.read().cpu_seconds
         command.go_on()
         used = float(command.heard())
@@ -98,7 +101,7 @@ except ChildProcessError:
 time.sleep(600)
 """) as command:
         assert command.heard() == "burned"
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         before = tree.read()
         command.go_on()
         assert command.heard() == "alone"
@@ -117,7 +120,7 @@ os.waitpid(child, 0)
 say(used()); time.sleep(600)
 """) as command:
         assert command.heard() == "burned"
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         assert tree.read().cpu_seconds >= 0.3
         command.go_on()
         used = float(command.heard())
@@ -133,7 +136,7 @@ if os.fork() == 0:
 time.sleep(600)
 """) as command:
         assert command.heard() == "grandchild"
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         before = tree.read()
         assert before.processes == 3
         _, parent, grandchild = sorted(tree.pids)
@@ -207,7 +210,7 @@ for _ in range(60):
 say(used()); wait()
 """) as command:
         command.heard()
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         read = [tree.read().cpu_seconds for _ in range(30)]
         assert read == sorted(read)
         used = float(command.heard())
@@ -223,7 +226,7 @@ os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
 say("zombie"); wait()
 """) as command:
         assert command.heard() == "zombie"
-        reading = Tree([command.pid], processes=processes).read()
+        reading = Tree([command.pid], source=processes).read()
         assert reading.processes == 1
         assert reading.cpu_seconds >= 0.1
 
@@ -238,7 +241,7 @@ del block
 say("done"); wait()
 """) as command:
         command.heard()
-        tree = Tree([command.pid], processes=ProcFs(scan=scan))
+        tree = Tree([command.pid], source=ProcFs(scan=scan))
         before = tree.read()
         command.go_on()
         command.heard()
@@ -262,7 +265,7 @@ say("done"); wait()
 def test_all_of_the_peak_of_a_command_that_we_started_is_its_own(tmp_path: Path) -> None:
     process(tmp_path, 10, rss_kib=1000, peak_kib=7000)
     processes = ProcFs(f"{tmp_path}/proc", live=False)
-    assert Tree([10], reaper=1, processes=processes).read().peak_rss_bytes == 7000 * 1024
+    assert Tree([10], reaper=1, source=processes).read().peak_rss_bytes == 7000 * 1024
 
 
 def test_resident_memory_is_added_up(processes: Processes) -> None:
@@ -271,7 +274,7 @@ for _ in range(2):
     child("b = bytearray(32 << 20); b[::4096] = b'x' * len(b[::4096])")
 time.sleep(600)
 """) as command:
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         assert command.heard() == command.heard() == "here"
         reading = tree.read()
         assert 64 * MIB < reading.rss_bytes < 160 * MIB
@@ -286,7 +289,7 @@ child()
 time.sleep(600)
 """) as command:
         assert command.heard() == "here"
-        tree = Tree([command.pid], processes=processes, per_thread=True)
+        tree = Tree([command.pid], source=processes, per_thread=True)
         reading = tree.read()
         assert reading.processes == 2
         root = processes.read(command.pid)
@@ -326,7 +329,7 @@ say("ended"); wait()
 
 def test_names_that_a_program_makes_up_without_end_are_kept_within_bounds(tmp_path: Path) -> None:
     process(tmp_path, 10)
-    tree = Tree([10], per_thread=True, processes=ProcFs(f"{tmp_path}/proc", live=False))
+    tree = Tree([10], per_thread=True, source=ProcFs(f"{tmp_path}/proc", live=False))
     for tid in range(1100):
         shutil.rmtree(tmp_path / "proc/10/task", ignore_errors=True)
         thread(tmp_path, 10, tid, name=f"pool-{tid}", ticks=5)
@@ -337,7 +340,7 @@ def test_names_that_a_program_makes_up_without_end_are_kept_within_bounds(tmp_pa
 
 
 def test_threads_are_not_looked_at_unless_asked(processes: Processes) -> None:
-    tree = Tree([os.getpid()], processes=processes)
+    tree = Tree([os.getpid()], source=processes)
     tree.read()
     assert tree.thread_cpu_seconds() == {}
 
@@ -345,7 +348,7 @@ def test_threads_are_not_looked_at_unless_asked(processes: Processes) -> None:
 def test_a_root_that_is_gone_leaves_an_empty_tree(processes: Processes) -> None:
     with program("burn(0.1); say('burned'); wait()") as command:
         command.heard()
-        tree = Tree([command.pid], processes=processes)
+        tree = Tree([command.pid], source=processes)
         before = tree.read()
         command.ended()
         after = tree.read()
@@ -358,7 +361,7 @@ def test_a_root_that_is_gone_leaves_an_empty_tree(processes: Processes) -> None:
 def test_a_number_that_was_given_to_another_process_is_not_of_the_tree(tmp_path: Path) -> None:
     process(tmp_path, 10, start=100, ticks=50)
     process(tmp_path, 11, parent=10, start=110, ticks=20)
-    tree = Tree([10], processes=ProcFs(f"{tmp_path}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{tmp_path}/proc", live=False))
     assert tree.read().processes == 2
     process(tmp_path, 11, parent=1, start=900, ticks=7000)
     after = tree.read()
@@ -370,7 +373,7 @@ def test_an_unrelated_process_is_not_taken_for_a_child_of_a_reused_parent(tmp_pa
     process(tmp_path, 10)
     process(tmp_path, 20, parent=11)
     process(tmp_path, 11)
-    tree = Tree([10], processes=ProcFs(f"{tmp_path}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{tmp_path}/proc", live=False))
     assert tree.read().processes == 1
     # 11 ended, 20 has another parent since; then the command starts a child that is numbered 11.
     process(tmp_path, 20, parent=1)
@@ -385,7 +388,7 @@ def test_an_unrelated_process_is_not_taken_for_a_child_of_a_reused_parent(tmp_pa
 def test_a_copy_of_its_parent_that_has_just_been_forked_is_no_peak(tmp_path: Path) -> None:
     forked = 0x40
     process(tmp_path, 10, rss_kib=1000_000, peak_kib=1000_000)
-    tree = Tree([10], processes=ProcFs(f"{tmp_path}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{tmp_path}/proc", live=False))
     process(tmp_path, 11, parent=10, flags=forked, rss_kib=1000_000, peak_kib=1000_000)
     assert tree.read().peak_rss_bytes == 1000_000 * 1024
     process(tmp_path, 11, parent=10, flags=0, rss_kib=2000, peak_kib=2000)
@@ -394,7 +397,7 @@ def test_a_copy_of_its_parent_that_has_just_been_forked_is_no_peak(tmp_path: Pat
 
 def test_a_worker_that_stays_a_fork_counts_from_its_second_sample_on(tmp_path: Path) -> None:
     process(tmp_path, 10, rss_kib=1000)
-    tree = Tree([10], processes=ProcFs(f"{tmp_path}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{tmp_path}/proc", live=False))
     process(tmp_path, 11, parent=10, flags=0x40, rss_kib=800, peak_kib=900)
     assert tree.read().rss_bytes == 1000 * 1024
     second = tree.read()
@@ -404,7 +407,7 @@ def test_a_worker_that_stays_a_fork_counts_from_its_second_sample_on(tmp_path: P
 
 def test_a_program_that_replaced_another_begins_its_peak_anew(tmp_path: Path) -> None:
     process(tmp_path, 10, rss_kib=9000, peak_kib=9000)
-    tree = Tree([10], processes=ProcFs(f"{tmp_path}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{tmp_path}/proc", live=False))
     assert tree.read().peak_rss_bytes == 9000 * 1024
     process(tmp_path, 10, rss_kib=1000, peak_kib=5000)
     process(tmp_path, 11, parent=10, rss_kib=8000, peak_kib=8000)
@@ -417,7 +420,7 @@ def test_of_very_many_processes_all_are_counted_and_their_peaks_seen_by_turns(
     process(tmp_path, 10)
     for pid in range(100, 500):
         process(tmp_path, pid, parent=10, rss_kib=1000)
-    tree = Tree([10], processes=ProcFs(f"{tmp_path}/proc", live=False))
+    tree = Tree([10], source=ProcFs(f"{tmp_path}/proc", live=False))
     tree.read()
     process(tmp_path, 300, parent=10, ticks=700, rss_kib=1200, peak_kib=900_000)
     seen = [tree.read() for _ in range(5)]
@@ -436,7 +439,7 @@ child()
 time.sleep(600)
 """) as command:
         assert command.heard() == "here"
-        tree = Tree([command.pid], processes=ProcFs())
+        tree = Tree([command.pid], source=ProcFs())
         first, second = tree.read(), tree.read()
         assert first.processes == second.processes == 2
         assert second.threads == 152
