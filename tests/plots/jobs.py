@@ -309,10 +309,11 @@ def distributed_series(profile: JobProfile) -> list[TimeSeries]:
     return found
 
 
-def many(count: int = 120) -> list[JobProfile]:
+def many(count: int = 120, *, hostile_names: bool = True) -> list[JobProfile]:
     """A month of runs of several programs."""
     chance = Random(7)  # noqa: S311
-    names = ("train.py", "etl.py", "evaluate.py", "pytest", "make", HOSTILE)
+    attack = HOSTILE if hostile_names else "backup.sh"
+    names = ("train.py", "etl.py", "evaluate.py", "pytest", "make", attack)
     found = []
     for number in range(count):
         ended = chance.choices(
@@ -334,7 +335,9 @@ def many(count: int = 120) -> list[JobProfile]:
                 held_back_by=HeldBackBy(kind=chance.choice(["cpu", "input"]), share_percent=40.0)
                 if chance.random() < 0.5
                 else None,
-                verdict=chance.choice([None, "memory leak 3Mi/m", HOSTILE[:60]]),
+                verdict=chance.choice(
+                    [None, None, "memory leak 3Mi/m", *([HOSTILE[:60]] if hostile_names else [])]
+                ),
             )
         )
     return found
@@ -370,14 +373,18 @@ def hostile_series(profile: JobProfile) -> list[TimeSeries]:
     ] + [TimeSeries(HOSTILE[:100], times, [1.0] * 60)]
 
 
-def keep_all(history: History) -> None:
+def keep_all(history: History, *, hostile_names: bool = True) -> None:
     """Everything above, as a history of it would be."""
     train, again, leak = trainer(), trainer(3, "train.py", 640.0), leaker()
     small, large, evil = distributed(), distributed(21, 12), hostile()
-    history.keep([evil, train, again, leak, small, large, *workflow(), *many()])
+    history.keep(
+        [evil, train, again, leak, small, large, *workflow(), *many(hostile_names=hostile_names)]
+    )
     history.keep_series(train.job.uid, trainer_series(train))
     history.keep_series(again.job.uid, trainer_series(again))
     history.keep_series(leak.job.uid, leaker_series(leak))
     for one in (small, large):
         history.keep_series(one.job.uid, distributed_series(one))
-    history.keep_series(evil.job.uid, hostile_series(evil))
+    if hostile_names:
+        history.keep([evil])
+        history.keep_series(evil.job.uid, hostile_series(evil))

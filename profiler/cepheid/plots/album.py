@@ -14,7 +14,7 @@ from cepheid.plots.kinds import Kind
 from cepheid.plots.overlay import MOST_JOBS, overlay
 from cepheid.plots.page import Page, render
 from cepheid.plots.subject import Subject
-from cepheid.plots.timeline import timeline
+from cepheid.plots.timeline import silent, timeline
 from cepheid.plots.waterfall import waterfall
 from cepheid.plots.wording import in_file_name
 
@@ -65,6 +65,8 @@ def timeline_page(subject: Subject) -> Page:
     if not charts:
         charts = bars(profile)
         says = [*says, _only_bars(profile, drawn=bool(charts))]
+    elif nothing := silent(subject):
+        says = [*says, f"Measured, and 0 all along: {', '.join(nothing)}."]
     return Page(
         title=subject.name,
         lead=heading.lead(profile),

@@ -20,6 +20,7 @@ Part: TypeAlias = dict[str, Any]
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 CLEAR = "rgba(0,0,0,0)"
+FEW = 4
 LEFT_PIXELS, RIGHT_PIXELS = 52, 14
 """The same in all that share a time axis, so that a moment stands in one column."""
 
@@ -121,7 +122,8 @@ def curve(course: Course, unit: Scale, scale: Scale, name: str, **more: Any) -> 
     thin = drawn(course)
     trace = {
         "type": "scatter",
-        "mode": "lines",
+        # A line of one point is none.
+        "mode": "lines" if thin.known.size >= FEW else "lines+markers",
         "name": name,
         "x": numbers(thin.seconds, unit, digits=7),
         "y": numbers(thin.values, scale),

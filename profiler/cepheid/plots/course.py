@@ -91,14 +91,14 @@ def _of_known(arrays: Sequence[FloatArray], choose: np.ufunc) -> FloatArray | No
 
 def drawn(course: Course, most: int = MOST_POINTS) -> Course:
     """With a break in every gap; of more points the lowest and the highest of each column."""
-    whole = _broken_at_gaps(course)
+    whole = _broken_at_gaps(_measured_seldom(course))
     size = whole.seconds.size
     if size <= most:
         return whole
     width = -(-size // (most // KEPT))
-    columns = np.full(-(-size // width) * width, np.nan)
-    columns[:size] = whole.values
-    columns = columns.reshape(-1, width)
+    padded = np.full(-(-size // width) * width, np.nan)
+    padded[:size] = whole.values
+    columns = padded.reshape(-1, width)
     missing = np.isnan(columns)
     missing.ravel()[size:] = False
     chosen = np.stack(
@@ -113,6 +113,14 @@ def drawn(course: Course, most: int = MOST_POINTS) -> Course:
     kept = np.unique(chosen + width * np.arange(len(columns))[:, None])
     kept = kept[kept < size]
     return Course(whole.seconds[kept], whole.values[kept])
+
+
+def _measured_seldom(course: Course) -> Course:
+    """What costs much is measured now and then: between two such samples is no gap."""
+    there = np.isfinite(course.values)
+    if 0 < np.count_nonzero(there) < course.values.size / 2:
+        return Course(course.seconds[there], course.values[there])
+    return course
 
 
 def _broken_at_gaps(course: Course) -> Course:

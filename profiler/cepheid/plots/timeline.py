@@ -48,13 +48,19 @@ LEAKS = "Memory"
 def timeline(subject: Subject) -> list[Chart]:
     """One chart a resource that was measured."""
     made = [(panel, lines_of(panel, subject)) for panel in panels_of(subject.courses)]
-    pictures = [_Picture(subject, panel, lines) for panel, lines in made if lines]
+    pictures = [_Picture(subject, panel, lines) for panel, lines in made if any(map(_top, lines))]
     until = max([subject.seconds, *(picture.until for picture in pictures)], default=0.0)
     unit = Quantity.SECONDS.scale(until)
     return [
         picture.chart(unit, until, named_phases=place == 0)
         for place, picture in enumerate(pictures)
     ]
+
+
+def silent(subject: Subject) -> list[str]:
+    """What was measured and was 0 all along: a word is enough."""
+    made = [(panel, lines_of(panel, subject)) for panel in panels_of(subject.courses)]
+    return [panel.title for panel, lines in made if lines and not any(map(_top, lines))]
 
 
 class _Picture:

@@ -21,6 +21,13 @@ def test_no_line_is_drawn_across_a_time_without_samples() -> None:
     assert shown.seconds[gap + 1] == 600
 
 
+def test_what_is_measured_now_and_then_is_one_line() -> None:
+    seldom = np.full(100, np.nan)
+    seldom[::10] = 7.0
+    shown = drawn(course(seldom.tolist()))
+    assert list(shown.values) == [7.0] * 10
+
+
 def test_one_late_sample_is_no_gap() -> None:
     assert not np.isnan(drawn(Course(np.array([0.0, 1, 2, 4, 5]), np.ones(5))).values).any()
 

@@ -98,6 +98,18 @@ def test_a_time_line_has_a_picture_for_each_resource_that_was_measured() -> None
     ]
 
 
+def test_what_was_0_all_along_is_a_word_and_no_picture() -> None:
+    profile = jobs.process(1)
+    times = [jobs.BEGIN.timestamp() + place for place in range(10)]
+    series = [
+        TimeSeries("cpu_cores", times, [1.0] * 10),
+        TimeSeries("disk_read_bytes_per_second", times, [0.0] * 10),
+    ]
+    page = timeline_page(Subject(profile, courses_of(profile, series)))
+    assert [chart.title for chart in page.charts] == ["CPU"]
+    assert page.says[-1] == "Measured, and 0 all along: Disk."
+
+
 def test_the_figures_are_those_of_the_profile() -> None:
     cpu = titled(timeline(trainer()), "CPU")
     assert cpu.words == "mean 3.9 cores, 95 % below 6.1 cores, at most 7.2 cores, limit 8 cores"
