@@ -6,7 +6,6 @@ with the unit in its name. Whatever users called their jobs, no form hands a ter
 obey, or a spreadsheet something to compute.
 """
 
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,8 +21,6 @@ NOTHING = "-"
 COLUMNS = 80
 LEAST_COLUMNS = 40
 Row = TypeVar("Row")
-# In a text of JSON only these are left that a terminal might obey: C1, and marks of direction.
-_NOT_IN_JSON = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 class Output(StrEnum):
@@ -128,8 +125,13 @@ def _least(column: Column[Row], natural: int) -> int:
 def in_json(content: Any) -> str:
     import json
 
-    text = json.dumps(content, indent=2, ensure_ascii=False, default=_as_text)
-    return _NOT_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=_as_text) + "\n"
+    if _is_harmless(text):
+        return text
+    # Only inside of texts can there be such: there an escape means the same.
+    return "".join(
+        one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text
+    )
 
 
 def in_yaml(content: Any) -> str:
@@ -137,9 +139,13 @@ def in_yaml(content: Any) -> str:
 
     simple = _simple(content)
     text = yaml.safe_dump(simple, sort_keys=False, allow_unicode=True, width=COLUMNS)
-    if all(line.isprintable() for line in text.split("\n")):
+    if _is_harmless(text):
         return text
     return yaml.safe_dump(simple, sort_keys=False, allow_unicode=False, width=COLUMNS)
+
+
+def _is_harmless(text: str) -> bool:
+    return all(line.isprintable() for line in text.split("\n"))
 
 
 def _write_csv(names: Sequence[str], records: Sequence[Mapping[str, Any]], stream: TextIO) -> None:

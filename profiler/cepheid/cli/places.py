@@ -211,6 +211,8 @@ def _not_found(
 
     if not latest:
         return NoSuchJobError("no job is kept yet", hint=FIRST)
+    if any(one.job.uid.startswith(wanted) for one in latest):
+        return problem  # there is more than one
     names = list(dict.fromkeys(one.job.name for one in latest))
     near = get_close_matches(wanted, names, n=3)
     if not near:

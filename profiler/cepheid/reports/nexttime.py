@@ -20,6 +20,9 @@ LEAST_FREED_BYTES = 2.0**28
 LEAST_FREED_CORES = 0.5
 LEAST_SECONDS = 60.0
 """A shorter run does not show what a pod would need."""
+MOST_SECONDS = 1e9
+MOST = 1e15
+"""More of anything than a job has: no line is made of it."""
 ROOM_AFTER_KILL = 1.5
 """Times the limit that killed it: what it would have needed is not known."""
 WORKER_OPTIONS = frozenset(
@@ -55,7 +58,7 @@ def changes(profile: JobProfile, earlier: Sequence[JobProfile] = ()) -> tuple[Ch
 def _of_yaml(profile: JobProfile, runs: Sequence[JobProfile]) -> Iterator[Change]:
     where = _only_container(profile.asked)
     if profile.reason is Reason.OOM_KILLED and where is not None:
-        limit = quantity(where.limits.get("memory", ""))
+        limit = _believed(quantity(where.limits.get("memory", "")))
         if limit:
             line = f"resources.limits.memory: {memory_quantity(ROOM_AFTER_KILL * limit)}"
             why = f"{_of(where)}: it was killed at {where.limits['memory']}"
@@ -118,7 +121,9 @@ def _of_process(profile: JobProfile, command: str, runs: Sequence[JobProfile]) -
             yield Change(more, f"it waited for data {held.share_percent:.0f} % of the time")
     request = _requests(profile, runs)
     if request is not None:
-        yield Change(f"resources: {request}", "what a cluster should be asked for")
+        yield Change(f"resources.requests: {request}", "what a cluster should be asked for")
+        if _has_nvidia(profile):
+            yield Change(f"resources.limits: {{nvidia.com/gpu: {profile.gpu_count}}}", "and that")
 
 
 def _requests(profile: JobProfile, runs: Sequence[JobProfile]) -> str | None:
@@ -132,14 +137,13 @@ def _requests(profile: JobProfile, runs: Sequence[JobProfile]) -> str | None:
     ]
     is_whole = profile.outcome is Outcome.SUCCESS and profile.leak is None
     is_long = (profile.duration_seconds or 0.0) >= LEAST_SECONDS
-    if not is_whole or not is_long or not peaks or not cores:
+    peak, busiest = _believed(max(peaks, default=None)), _believed(max(cores, default=None))
+    if not is_whole or not is_long or peak is None or busiest is None:
         return None
     most = profile.process.cores if profile.process is not None else None
-    wanted = min(SPARE * max(cores), most or math.inf)
+    wanted = min(SPARE * busiest, most or math.inf)
     cpu = max(0.1, math.ceil(10 * wanted) / 10)
-    gpus = f", nvidia.com/gpu: {profile.gpu_count}" if _has_nvidia(profile) else ""
-    memory = memory_quantity(SPARE * max(peaks))
-    return f'{{requests: {{cpu: "{cpu:g}", memory: {memory}{gpus}}}}}'
+    return f'{{cpu: "{cpu:g}", memory: {memory_quantity(SPARE * peak)}}}'
 
 
 def _has_nvidia(profile: JobProfile) -> bool:
@@ -217,7 +221,11 @@ def _worst(profile: JobProfile, runs: Sequence[JobProfile], figure: str) -> floa
         for worker in run.workers
         if (value := getattr(worker, figure)) is not None
     ]
-    return max(found, default=None)
+    return _believed(max(found, default=None))
+
+
+def _believed(amount: float | None) -> float | None:
+    return amount if amount is not None and amount < MOST else None
 
 
 def _breaks(runs: Sequence[JobProfile]) -> str:
@@ -229,7 +237,9 @@ def _deadline_seconds(profile: JobProfile, runs: Sequence[JobProfile]) -> int | 
     wanted = SPARE * max(lengths) if lengths else 2 * (profile.duration_seconds or 0.0)
     if wanted <= (profile.duration_seconds or 0.0):
         wanted = 2 * (profile.duration_seconds or 0.0)
-    return max(60, 60 * math.ceil(wanted / 60)) if wanted >= 1 else None
+    if not 1 <= wanted < MOST_SECONDS:
+        return None
+    return max(60, 60 * math.ceil(wanted / 60))
 
 
 def _usual_length(runs: Sequence[JobProfile]) -> str:

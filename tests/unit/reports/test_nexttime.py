@@ -109,8 +109,10 @@ def waiting(command: str) -> JobProfile:
 
 
 def test_a_laptops_run_says_what_to_ask_a_cluster_for() -> None:
-    wanted = 'resources: {requests: {cpu: "6.9", memory: 7Gi, nvidia.com/gpu: 1}}'
-    assert lines(process()) == [wanted]
+    assert lines(process()) == [
+        'resources.requests: {cpu: "6.9", memory: 7Gi}',
+        "resources.limits: {nvidia.com/gpu: 1}",
+    ]
     assert lines(process(seconds=10.0)) == []
     assert lines(process(outcome=Outcome.FAILED)) == []
     assert lines(process(usage=None)) == []

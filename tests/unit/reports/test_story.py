@@ -148,4 +148,4 @@ def test_phases_and_what_was_left_behind_are_facts() -> None:
 def test_every_profile_has_a_story(profile: JobProfile) -> None:
     told = tell(profile, [profile])
     assert told.headline
-    assert all(one.label is not None and one.amount for one in told.figures)
+    assert all(one.amount for one in told.figures)
