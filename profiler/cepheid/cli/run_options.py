@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from cepheid.errors import UsageError
-from cepheid.laptop.recorder import INTERVAL_SECONDS, LONGEST_SECONDS, SHORTEST_SECONDS
+from cepheid.laptop.sampling import INTERVAL_SECONDS, LONGEST_SECONDS, SHORTEST_SECONDS
 from cepheid.sources.local.catalog import COLLECTORS
 
 GRANULARITIES = ("summary", "time-series")

@@ -34,17 +34,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from cepheid.errors import CepheidError, UsageError
 from cepheid.laptop.naming import clean
-from cepheid.laptop.recorder import (
-    INTERVAL_SECONDS,
-    LONGEST_SECONDS,
-    PARENT,
-    SHORTEST_SECONDS,
-    Recorded,
-    Recorder,
-    Wanted,
-    new_uid,
-)
+from cepheid.laptop.recorder import PARENT, Recorded, Recorder, Wanted, new_uid
 from cepheid.laptop.recording import RecordingError, Trailer
+from cepheid.laptop.sampling import INTERVAL_SECONDS, LONGEST_SECONDS, SHORTEST_SECONDS
 from cepheid.laptop.settings import of_environment, state_folder
 from cepheid.sources.local.processes import Tree
 

@@ -10,14 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from cepheid.laptop.recording import Header, Trailer, Writer, boot_id, started_of
-from cepheid.laptop.sampling import Sampling
+from cepheid.laptop.sampling import INTERVAL_SECONDS, Sampling
 from cepheid.sources.local.collectors import Collectors
 from cepheid.sources.local.processes import Tree
 
 PARENT = "CEPHEID_PARENT"
 """In the environment of a run: its uid, so that runs within it know whose tasks they are."""
-INTERVAL_SECONDS = 0.5
-SHORTEST_SECONDS, LONGEST_SECONDS = 0.01, 3600.0
 RECORDINGS = "recordings"
 """Their folder, in that of the state."""
 

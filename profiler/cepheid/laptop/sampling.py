@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
+INTERVAL_SECONDS = 0.5
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.01, 3600.0
 LESS_OFTEN_AFTER = 100_000
 """Samples: after 14 hours of half a second it takes one a second, after 28 more one in two."""
 EARLY_SECONDS = (0.02, 0.1)
