@@ -3,9 +3,10 @@
 Each collector has its columns and can be switched off. One that fails is named once, with the
 reason, and left alone from then on; its columns are NaN.
 
-Of a tree of 20 processes one sample takes 2.3 ms of CPU (median 1.9), on a virtual machine whose 2
-cores had ten times their work to do: 0.45 % of a core at 0.5 s. All of it adds 4 MiB to a bare
-Python, and 3 more for NVIDIA's binding where their driver is.
+Of a tree of 20 processes one sample takes 2.3 to 2.5 ms of CPU in the mean of 40, half a second
+apart: 0.45 to 0.5 % of a core, on a virtual machine of 2 cores that others used as well. All of it
+adds 3.5 MiB to a bare Python, and NVIDIA's binding 3 more where their driver is; what the driver's
+own library takes was not measured.
 """
 
 import errno
