@@ -17,11 +17,11 @@ from tests.plots.looking import plot
 
 DESKTOP, PHONE = 1100, 390
 PICTURES = {
-    "plot-timeline": (["--kind=timeline", jobs.uid(1)], DESKTOP, 900, "light"),
+    "plot-timeline": (["--kind=timeline", jobs.uid(1)], DESKTOP, 1060, "light"),
     "plot-timeline-phone": (["--kind=timeline", jobs.uid(1)], PHONE, 844, "dark"),
-    "plot-overlay": (["--kind=overlay", jobs.uid(1), jobs.uid(3)], DESKTOP, 620, "dark"),
+    "plot-overlay": (["--kind=overlay", jobs.uid(1), jobs.uid(3)], DESKTOP, 660, "dark"),
     "plot-summary": (["--kind=summary"], DESKTOP, 900, "light"),
-    "plot-waterfall": (["--kind=waterfall", "nightly.py"], DESKTOP, 440, "light"),
+    "plot-waterfall": (["--kind=waterfall", "nightly.py"], DESKTOP, 490, "light"),
 }
 """By name: what is typed, width, height, scheme."""
 

@@ -377,9 +377,8 @@ def keep_all(history: History, *, hostile_names: bool = True) -> None:
     """Everything above, as a history of it would be."""
     train, again, leak = trainer(), trainer(3, "train.py", 640.0), leaker()
     small, large, evil = distributed(), distributed(21, 12), hostile()
-    history.keep(
-        [evil, train, again, leak, small, large, *workflow(), *many(hostile_names=hostile_names)]
-    )
+    history.keep([train, again, leak, small, large, *workflow()])
+    history.keep(many(hostile_names=hostile_names))
     history.keep_series(train.job.uid, trainer_series(train))
     history.keep_series(again.job.uid, trainer_series(again))
     history.keep_series(leak.job.uid, leaker_series(leak))
