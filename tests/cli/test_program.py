@@ -64,3 +64,18 @@ def test_a_list_of_jobs_loads_nothing_heavy(kept: History) -> None:
     )
     loaded = set(shown.stdout.splitlines()[-1].split())
     assert not {"sqlalchemy", "numpy", "lightkube", "plotly", "rich"} & loaded
+
+
+def test_what_was_run_here_is_listed_told_and_compared(tmp_path: Path) -> None:
+    for _ in range(2):
+        ran = cepheid(tmp_path, "run", "--granularity", "time-series", "--", "sleep", "1.5")
+        assert ran.returncode == 0
+    failed = cepheid(tmp_path, "run", "--", "sh", "-c", "exit 3")
+    assert failed.returncode == 3
+    listed = cepheid(tmp_path, "jobs", "--output", "csv").stdout.splitlines()
+    assert [line.split(",")[1] for line in listed] == ["name", "sh", "sleep", "sleep"]
+    told = cepheid(tmp_path, "job", "sleep").stdout
+    assert told.startswith("sleep succeeded in 1.")
+    assert "\N{LOWER ONE EIGHTH BLOCK}" in told
+    assert cepheid(tmp_path, "job").stdout.startswith("sh failed with exit code 3")
+    assert "FIGURE" in cepheid(tmp_path, "compare", "sleep").stdout
