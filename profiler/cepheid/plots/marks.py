@@ -17,6 +17,8 @@ FEWEST_STEPS = 4
 FOLDED = 8
 """Cycles that the mean is made of: over more an inexact period would blur it."""
 BINS = 48
+ALIKE = 0.97
+"""Of the highest rise: what is less is another."""
 REACH = 0.125
 """Of a period, to both sides."""
 TRIALS = 9
@@ -56,10 +58,15 @@ def _mean_cycle(values: FloatArray, period: float) -> FloatArray:
 
 
 def _steepest(mean: FloatArray) -> float:
-    """The phase, 0 to 1, from which it rises most within an eighth of a period."""
+    """The phase, 0 to 1, around which it rises most within an eighth of a period."""
     ahead = max(1, mean.size // 8)
     rise = np.roll(mean, -ahead) - mean
-    return (int(np.argmax(rise)) + ahead / 2) / mean.size
+    top = int(np.argmax(rise))
+    # Every window that holds a sudden rise holds all of it: it is in the middle of them.
+    nearby = np.arange(-ahead, ahead + 1)
+    around = rise[(top + nearby) % mean.size]
+    middle = float(nearby[around >= ALIKE * rise[top]].mean())
+    return ((top + middle + ahead / 2) / mean.size) % 1.0
 
 
 def _moved(values: FloatArray, mean: FloatArray, due: float, period: float) -> float:

@@ -29,7 +29,7 @@ def test_every_cycle_is_marked_where_it_begins_though_the_period_is_not_exact(
     grid = waves(begins, begins[-1] + 41.8, 0.5, noise)
     found = cycle_starts(grid, 41.8 * (1 + error))
     for begin in begins[1:-1]:
-        assert np.abs(found - begin).min() <= 0.1 * 41.8
+        assert np.abs(found - begin).min() <= 0.07 * 41.8
     assert abs(len(found) - len(begins)) <= 1
 
 

@@ -147,7 +147,7 @@ def test_cycles_are_marked_where_they_were_seen_and_in_the_steady_phase_alone() 
     minutes = trace["x"][::3]
     # A step of the GPU begins 61 s after the start, and every 41.8 s from there.
     for place, minute in enumerate(minutes):
-        assert minute * 60 == pytest.approx(61 + 41.8 * place, abs=5)
+        assert minute * 60 == pytest.approx(61 + 41.8 * place, abs=2.5)
     assert minutes[-1] * 60 <= 723 - 50
 
 
