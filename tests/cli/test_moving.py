@@ -1,6 +1,9 @@
 """export, import and prune: nothing is lost, nothing is doubled, nothing goes unasked."""
 
 import json
+import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -100,3 +103,28 @@ def test_a_cluster_is_neither_imported_into_nor_pruned(full: Run, tmp_path: Path
         result = full(*command, "--namespace", "team")
         assert result.returncode == 2
         assert "operator alone" in result.stderr
+
+
+@pytest.fixture
+def read_only(kept: History, tmp_path: Path) -> Iterator[Path]:
+    """The folder of the history, where nothing can be written, not even by root."""
+    kept.close()
+    folder = tmp_path / ".local/share/cepheid"
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
+def test_a_history_that_may_not_be_written_to_can_be_read(cepheid: Run, read_only: Path) -> None:
+    before = sorted(path.name for path in read_only.iterdir())
+    assert cepheid("job", "train.py").stdout.startswith("train.py succeeded")
+    for command in (["jobs", "-o", "csv"], ["export"], ["jobs", "--name", "*", "-o", "csv"]):
+        assert len(cepheid(*command).stdout.splitlines()) in (8, 9)
+    refused = cepheid("prune", "--keep", "1")
+    assert refused.returncode == 1
+    assert "are the file and its folder yours to write to?" in refused.stderr
+    assert sorted(path.name for path in read_only.iterdir()) == before

@@ -10,7 +10,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlencode
 
+from cepheid.history.place import File
 from cepheid.history.query import Query
 from cepheid.history.rows import from_row, microseconds, searchable
 from cepheid.jobprofile import JobProfile
@@ -29,12 +31,13 @@ def newest(path: Path, query: Query, limit: int) -> list[JobProfile] | None:
         " ORDER BY until_us DESC, uid DESC LIMIT ?"
     )
     try:
-        address = f"{path.absolute().as_uri()}?mode=ro"
+        file = File(path)
+        address = f"{file.uri}?{urlencode(file.reading)}"
         with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as connection:
             if connection.execute("SELECT version FROM cepheid_version").fetchall() != [(VERSION,)]:
                 return None
             rows = connection.execute(statement, [*(value for _, value in told), limit]).fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, OSError):
         return None
     return [from_row(uid, document).profile for uid, document in rows]
 

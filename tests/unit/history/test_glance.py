@@ -33,7 +33,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("glance") / "history.db"
     outcomes = list(Outcome)
     jobs = [
-        profile(number, outcome=outcomes[number % 5], user=["ann", "ben", None][number % 3])
+        profile(
+            number,
+            after_seconds=number // 2,  # two at a time
+            outcome=outcomes[number % 5],
+            user=["ann", "ben", None][number % 3],
+        )
         for number in range(30)
     ]
     attacks = [profile(30 + n, name=text, user=text) for n, text in enumerate(ATTACKS)]

@@ -102,7 +102,7 @@ def test_a_figure_of_one_run_alone_is_no_data() -> None:
 
 def test_the_two_themselves_and_failures_are_no_measure_of_what_is_usual() -> None:
     one, two = process(1, seconds=700.0), process(0, seconds=840.0)
-    crowd = [one, two, process(7, seconds=5.0, outcome=Outcome.FAILED)]
+    crowd = [one, two, process(8), process(7, seconds=5.0, outcome=Outcome.FAILED)]
     (row,) = [row for row in compare(one, two, crowd, crowd).rows if row.figure == "duration"]
     assert row.why == "10 % counts"
 
