@@ -54,6 +54,8 @@ PROFILE_RULES = (
         "a job that is over does not run again: another run is another JobProfile",
     ),
 )
+NOT_IN_CLUSTER = ("process",)
+"""Fields that only a job on a machine of its own has."""
 SAME_JOB = ("self == oldSelf", "whose profile it is never changes")
 
 TRIAL_COLUMNS: tuple[Column, ...] = (
@@ -146,6 +148,8 @@ TRIAL_RULES: dict[str, tuple[Rule, ...]] = {
 def job_profile_definition() -> dict[str, Any]:
     """The CustomResourceDefinition."""
     schema = _schema(JobProfile)
+    for part in NOT_IN_CLUSTER:
+        del schema["properties"][part]
     schema["x-kubernetes-validations"] = _rules(*PROFILE_RULES)
     schema["properties"]["job"]["x-kubernetes-validations"] = _rules(SAME_JOB)
     return _definition(JOB_PROFILE, "jobprofiles", "jp", schema, PROFILE_COLUMNS)

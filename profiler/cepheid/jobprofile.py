@@ -67,6 +67,9 @@ class Reason(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     DELETED = "Deleted"
     STOPPED = "Stopped"
+    SIGNAL = "Signal"
+    COMMAND = "NoCommand"
+    LOST = "RecorderLost"
     UNKNOWN = "Unknown"
 
 
@@ -183,6 +186,73 @@ class Regressed(Record, frozen=True, kw_only=True):
     runs: Annotated[Count, Meta(description="How many earlier runs it was compared with.")]
 
 
+class Phase(Record, frozen=True, kw_only=True):
+    """A stretch of a run in which its load had one level."""
+
+    name: Annotated[Name, Meta(description="start-up, steady or tail.")]
+    seconds: Annotated[Amount, Meta(description="How long it took.")]
+    cpu_cores: Annotated[Amount | None, Meta(description="Its mean CPU, in cores.")] = None
+
+
+class ThreadSeen(Record, frozen=True, kw_only=True):
+    name: Annotated[Name, Meta(description="As the kernel has it.")]
+    cpu_seconds: Annotated[Amount, Meta(description="All CPU time of threads of that name.")]
+
+
+class ProcessSeen(Record, frozen=True, kw_only=True):
+    """What only a process on a machine of its own has, and no job of a cluster."""
+
+    command: Annotated[
+        Annotated[str, Meta(max_length=500)], Meta(description="As it was typed, or the program.")
+    ]
+    host: Annotated[Name | None, Meta(description="Name of the machine.")] = None
+    directory: Annotated[
+        Annotated[str, Meta(max_length=300)] | None, Meta(description="Where it was started.")
+    ] = None
+    parent: Annotated[Name | None, Meta(description="Uid of the run that it was a task of.")] = None
+    container: Annotated[Words | None, Meta(description="Runtime and id of its container.")] = None
+    cores: Annotated[Amount | None, Meta(description="Cores of the machine, or its limit.")] = None
+    memory_total_bytes: Annotated[
+        Amount | None, Meta(description="Memory of the machine, or its limit.")
+    ] = None
+    cpu_seconds: Annotated[
+        Amount | None, Meta(description="CPU time of all its processes, as the kernel has it.")
+    ] = None
+    peak_memory_bytes: Annotated[
+        Amount | None, Meta(description="Most memory, between two samples too.")
+    ] = None
+    rss_bytes: Annotated[Spread | None, Meta(description="Resident memory, of all added up.")] = (
+        None
+    )
+    uss_bytes: Annotated[Spread | None, Meta(description="Memory that it shares with nobody.")] = (
+        None
+    )
+    vms_bytes: Annotated[Spread | None, Meta(description="Address space.")] = None
+    threads: Annotated[Spread | None, Meta(description="How many threads.")] = None
+    processes: Annotated[Spread | None, Meta(description="How many processes.")] = None
+    system_cpu_cores: Annotated[
+        Spread | None, Meta(description="CPU of the whole machine, in cores.")
+    ] = None
+    read_bytes: Annotated[Amount | None, Meta(description="Read from disks in all.")] = None
+    written_bytes: Annotated[Amount | None, Meta(description="Written to disks in all.")] = None
+    machine_energy_joules: Annotated[
+        Amount | None, Meta(description="Energy of the machine's CPUs meanwhile (RAPL).")
+    ] = None
+    overhead_bytes: Annotated[
+        Amount | None, Meta(description="What its container held beyond its processes, mean.")
+    ] = None
+    phases: Annotated[tuple[Phase, ...], Meta(description="Start-up, steady state, tail.")] = ()
+    busiest_threads: Annotated[
+        tuple[ThreadSeen, ...], Meta(description="Those with the most CPU time, where asked for.")
+    ] = ()
+    left_running: Annotated[
+        Count, Meta(description="Processes of it that still ran when it had ended.")
+    ] = 0
+    skipped: Annotated[
+        tuple[Words, ...], Meta(description="What could not be measured, and why.")
+    ] = ()
+
+
 class Summary(Record, frozen=True, kw_only=True):
     """The columns of `kubectl get jobprofiles`: for people, and nothing that is not in the rest."""
 
@@ -276,6 +346,9 @@ class JobProfile(Record, frozen=True, kw_only=True):
     )
     leak: Annotated[
         MemoryLeak | None, Meta(description="Memory that grew and was never given back.")
+    ] = None
+    process: Annotated[
+        ProcessSeen | None, Meta(description="Of a process on a machine of its own.")
     ] = None
     forecast_error_percent: Annotated[
         Amount | None, Meta(description="How wrong forecasts of its load were, over its life.")

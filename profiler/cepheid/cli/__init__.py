@@ -16,6 +16,11 @@ def main() -> int:
         from cepheid.cli.on_node import run_agent
 
         return run_agent()
+    if sys.argv[1:2] == ["run"] and sys.argv[2:3] not in (["--help"], []):
+        # It shares the machine with what it measures: nothing is loaded that can wait.
+        from cepheid.cli.run import main as run_command
+
+        return run_command(sys.argv[2:])
     from cepheid.cli.app import app, run
 
     return run(app, sys.argv[1:])

@@ -18,7 +18,8 @@ Read in this order:
     database   transactions, on SQLite and PostgreSQL alike
     statements what is asked of them, and which of two records stays
     pruning    what goes when it is old, or too much
-    store      History itself
+    store      History itself; glance: its newest jobs, without waiting for SQLAlchemy
+    in_cluster the JobProfiles of a cluster, asked as a history is
     lines      a job as a line of JSON; sheet: as a row of a table; parquet: the same in columns
     exchange   export and import
 """

@@ -112,6 +112,8 @@ class Database:
 
 def _make_file(place: File) -> None:
     """Whose jobs these are is nobody else's business."""
+    if place.is_read_only:
+        return
     try:
         place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         place.path.touch(mode=0o600)
@@ -123,13 +125,18 @@ def _make_file(place: File) -> None:
 
 
 def _sqlite(place: File) -> Engine:
+    read_only = place.is_read_only
     url = URL.create("sqlite", database=str(place.path))
+    if read_only:
+        url = URL.create("sqlite", database=place.uri, query={**place.reading, "uri": "true"})
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True)
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _: object) -> None:
         # Python's driver would begin transactions where it likes, and none before a CREATE.
         connection.isolation_level = None
+        if read_only:
+            return
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only of a new file
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # kept is kept, without power too

@@ -21,6 +21,25 @@ SERVERS = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 class File:
     path: Path
 
+    @property
+    def is_read_only(self) -> bool:
+        """Somebody else's, or on a disk that nothing can be written to."""
+        needed = (self.path, self.path.parent)
+        return self.path.exists() and not all(os.access(path, os.W_OK) for path in needed)
+
+    @property
+    def uri(self) -> str:
+        """As SQLite names it, before its parameters."""
+        return self.path.absolute().as_uri()
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """Parameters to read it by. Readers share files beside it, which cannot be made where
+        nothing can be written to; if nobody wrote a log there either, nobody is writing."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        is_still = self.is_read_only and not (log.exists() and log.stat().st_size)
+        return {"mode": "ro", "immutable": "1"} if is_still else {"mode": "ro"}
+
     def __str__(self) -> str:
         return str(self.path)
 

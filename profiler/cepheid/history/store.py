@@ -166,8 +166,12 @@ class History:
         series_ended_before: datetime | None = None,
         most_each_namespace: int | None = None,
         most_bytes: int | None = None,
+        dry_run: bool = False,
     ) -> int:
-        """How many jobs went. Time series go with their job, or by an age of their own."""
+        """How many jobs went. Time series go with their job, or by an age of their own.
+
+        With `dry_run` all of it is taken back again: how many would go?
+        """
         gone = 0
         with self._database.writing() as connection:
             if series_ended_before is not None:
@@ -178,7 +182,10 @@ class History:
                 gone += pruning.keep_newest_of_each_namespace(connection, most_each_namespace)
             if most_bytes is not None:
                 gone += pruning.keep_newest_bytes(connection, most_bytes)
-        self._database.give_back_pages()
+            if dry_run:
+                connection.rollback()
+        if not dry_run:
+            self._database.give_back_pages()
         return gone
 
     def _profiles(self, statement: Select[Any]) -> list[JobProfile]:

@@ -1,0 +1,179 @@
+"""Rows on stdout: a table for people, or JSON, CSV or YAML for programs.
+
+A table fits the terminal, or 80 columns where there is none: what nobody has a value for is left
+out, then what matters least, and long texts are cut. The other forms hold every field of every row,
+with the unit in its name. Whatever users called their jobs, no form hands a terminal something to
+obey, or a spreadsheet something to compute.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Generic, TextIO, TypeVar
+
+from cepheid.reports.plain import clipped, padded, plain, width
+
+GAP = "  "
+NOTHING = "-"
+COLUMNS = 80
+LEAST_COLUMNS = 40
+Row = TypeVar("Row")
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    YAML = "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    title: str
+    cell: Callable[[Row], str]
+    """Empty where there is nothing to say."""
+    right: bool = False
+    matters: int = 5
+    """From 1 to 9: where there is no room, what matters least goes first; 9 always stays."""
+    least: int | None = None
+    """It may be cut to so many columns of the screen; None for never."""
+    middle: bool = False
+    """Where it is cut its end stays too."""
+
+
+def show(
+    rows: Sequence[Row], of: type[Row], columns: Sequence[Column[Row]], output: Output
+) -> None:
+    """Rows `of` one dataclass: programs get its fields, people the columns."""
+    if output is Output.TABLE:
+        if rows:
+            write_lines(table(rows, columns, screen_columns()))
+        return
+    thing: Any = of
+    names = [field.name for field in fields(thing)]
+    records = [{name: getattr(row, name) for name in names} for row in rows]
+    if output is Output.CSV:
+        _write_csv(names, records, sys.stdout)
+    else:
+        document(records, output)
+
+
+def document(content: Any, output: Output) -> None:
+    """One thing for programs, in JSON or YAML."""
+    sys.stdout.write(in_yaml(content) if output is Output.YAML else in_json(content))
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def screen_columns() -> int:
+    """Of the terminal; COLUMNS, where it is set, counts in a pipe too."""
+    return max(LEAST_COLUMNS, shutil.get_terminal_size((COLUMNS, 24)).columns)
+
+
+def table(rows: Sequence[Row], columns: Sequence[Column[Row]], most: int) -> list[str]:
+    """Its lines, the titles first, none wider than `most`."""
+    cells = {column.title: [plain(column.cell(row)).strip() for row in rows] for column in columns}
+    used = [one for one in columns if any(cells[one.title]) or one.matters == 9]  # noqa: PLR2004
+    shown, widths = _fitted(used, cells, most)
+    lines = [GAP.join(padded(one.title, widths[one.title], right=one.right) for one in shown)]
+    for place in range(len(rows)):
+        parts = []
+        for one in shown:
+            room = widths[one.title]
+            text = clipped(cells[one.title][place] or NOTHING, room, middle=one.middle)
+            parts.append(padded(text, room, right=one.right))
+        lines.append(GAP.join(parts))
+    return [line.rstrip() for line in lines]
+
+
+def _fitted(
+    columns: Sequence[Column[Row]], cells: Mapping[str, Sequence[str]], most: int
+) -> tuple[list[Column[Row]], dict[str, int]]:
+    shown = list(columns)
+    natural = {one.title: max([len(one.title), *map(width, cells[one.title])]) for one in columns}
+    while True:
+        least = {one.title: _least(one, natural[one.title]) for one in shown}
+        room = most - sum(least.values()) - len(GAP) * (len(shown) - 1)
+        if room >= 0 or all(one.matters == 9 for one in shown):  # noqa: PLR2004
+            break
+        shown.remove(min(reversed(shown), key=lambda one: one.matters))
+    return shown, _shared(least, natural, room)
+
+
+def _shared(least: Mapping[str, int], natural: Mapping[str, int], room: int) -> dict[str, int]:
+    """What is left goes in equal parts to those that would be cut."""
+    widths = dict(least)
+    while room > 0:
+        short = [title for title in widths if widths[title] < natural[title]]
+        if not short:
+            break
+        for title in short[:room]:
+            widths[title] += 1
+        room -= len(short[:room])
+    return widths
+
+
+def _least(column: Column[Row], natural: int) -> int:
+    return natural if column.least is None else min(natural, max(column.least, len(column.title)))
+
+
+def in_json(content: Any) -> str:
+    import json
+
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=_as_text) + "\n"
+    if _is_harmless(text):
+        return text
+    # Only inside of texts can there be such: there an escape means the same.
+    return "".join(
+        one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text
+    )
+
+
+def in_yaml(content: Any) -> str:
+    import yaml
+
+    simple = _simple(content)
+    text = yaml.safe_dump(simple, sort_keys=False, allow_unicode=True, width=COLUMNS)
+    if _is_harmless(text):
+        return text
+    return yaml.safe_dump(simple, sort_keys=False, allow_unicode=False, width=COLUMNS)
+
+
+def _is_harmless(text: str) -> bool:
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+def _write_csv(names: Sequence[str], records: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
+    import csv
+
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_cell(value) for value in record.values()] for record in records)
+
+
+def _cell(value: Any) -> Any:
+    from cepheid.history.sheet import neutral
+
+    if isinstance(value, datetime):
+        return _as_text(value)
+    return neutral(plain(value)) if isinstance(value, str) else value
+
+
+def _simple(content: Any) -> Any:
+    """Of plain types: PyYAML has its own ideas of times, and none of enumerations."""
+    if isinstance(content, Mapping):
+        return {str(key): _simple(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_simple(value) for value in content]
+    if isinstance(content, datetime):
+        return _as_text(content)
+    return str(content) if isinstance(content, StrEnum) else content
+
+
+def _as_text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,1 @@
+"""The commands that look at jobs, as a user runs them: the installed program, in a pipe."""

@@ -1,0 +1,1 @@
+"""The parts that commands are made of."""

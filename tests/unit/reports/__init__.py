@@ -1,0 +1,1 @@
+"""Reports are pure: profiles in, rows and words out."""
