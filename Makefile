@@ -1,6 +1,6 @@
 # The two commands of the README are `make demo` and `make test`; both do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint unit e2e bench bench-agent bench-operator bench-history bench-trials images kind-load manifests lock
+.PHONY: help demo down test lint unit e2e bench bench-agent bench-operator bench-history bench-trials bench-cli images kind-load manifests lock
 
 # The name of the demo's cluster: another one runs beside it.
 NAME ?= demo
@@ -78,6 +78,11 @@ bench-history: ## 100,000 jobs in SQLite and in a real PostgreSQL: insertion, li
 bench-trials: ## the search for a placement on jobs of known truth, beside a grid and random search
 	@$(BOOTSTRAP) python
 	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench.trials $(ARGS)
+
+# Likewise. About three minutes.
+bench-cli: ## cepheid run beside time, psrecord and memory_profiler: overhead, accuracy, bytes; start-up
+	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.bench.laptop $(ARGS)
 
 images: ## all images as one OCI archive; prints its path (root, Debian)
 	@$(BOOTSTRAP) cluster
