@@ -51,6 +51,13 @@ def test_a_file_that_is_there_is_replaced_only_by_force(
     assert not list(tmp_path.glob("*.part"))
 
 
+def test_where_nothing_can_be_written_that_is_said(full: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    result = full("export", tmp_path / "file/jobs.csv")
+    assert result.returncode == 2
+    assert "cannot be written" in result.stderr
+
+
 def test_parquet_needs_a_file(full: Run) -> None:
     result = full("export", "--format", "parquet")
     assert (result.returncode, result.stdout) == (2, "")

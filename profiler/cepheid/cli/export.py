@@ -1,7 +1,7 @@
 """`cepheid export`: jobs out of a history or a cluster, into a file or a pipe."""
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -83,10 +83,10 @@ def _opened(target: Path | None, *, force: bool) -> "Iterator[BinaryIO]":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    if target.exists() and not force:
-        raise UsageError(f"{target} is there already", hint="--force replaces it")
     beside = target.with_name(f"{target.name}.part")
     try:
+        if target.exists() and not force:
+            raise UsageError(f"{target} is there already", hint="--force replaces it")
         with beside.open("wb") as stream:
             yield stream
         beside.replace(target)
@@ -95,4 +95,5 @@ def _opened(target: Path | None, *, force: bool) -> "Iterator[BinaryIO]":
             f"{target} cannot be written: {problem.strerror}", hint="name another file"
         ) from problem
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)

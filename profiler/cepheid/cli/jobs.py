@@ -49,7 +49,7 @@ def jobs(
 def _newest(place: Place, chosen: Chosen, limit: int) -> "list[JobProfile]":
     query = chosen.query(place.namespace)
     place.catch_up()
-    if place.file is not None and not place.file.exists():
+    if place.is_missing:
         if place.is_named:
             raise place.no_file()
         return []

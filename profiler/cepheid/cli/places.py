@@ -69,6 +69,16 @@ class Place:
             return None
         return Path(self.path_or_url).expanduser()
 
+    @property
+    def is_missing(self) -> bool:
+        """A file that is not there. Of one that may not be looked at the history itself tells."""
+        try:
+            return self.file is not None and not self.file.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            return False
+
     def __str__(self) -> str:
         if self.is_cluster:
             return "the cluster" if self.context is None else f"the cluster of {self.context}"
@@ -117,7 +127,7 @@ class Place:
             )
         from cepheid.history import History
 
-        if not make and self.file is not None and not self.file.exists():
+        if not make and self.is_missing:
             raise self.no_file()
         return History.open(self.path_or_url)
 

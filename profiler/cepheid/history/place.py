@@ -25,7 +25,8 @@ class File:
     def is_read_only(self) -> bool:
         """Somebody else's, or on a disk that nothing can be written to."""
         needed = (self.path, self.path.parent)
-        return self.path.exists() and not all(os.access(path, os.W_OK) for path in needed)
+        is_readable = os.access(self.path, os.R_OK)
+        return is_readable and not all(os.access(path, os.W_OK) for path in needed)
 
     @property
     def uri(self) -> str:
