@@ -14,6 +14,8 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 FOLDERS = ("tests/e2e", "tests/faults", "tests/faults_trials")
 ALONE = "tests/e2e"
+FIRST = ("tests/e2e", "tests/faults", "tests/faults_operator")
+"""What takes long, or waits long, with room beside it for all that is short."""
 LONG = ("tests/trials/test_trials.py", "tests/faults_trials")
 """A quarter of an hour each: were they begun last, all would wait for them."""
 BEFORE_LONG = 6
@@ -23,12 +25,16 @@ BEFORE_LONG = 6
 def piece_of(test: str) -> str:
     """Its folder, or its file."""
     file = test.partition("::")[0]
-    folder = "/".join(file.split("/")[:2])
+    folder = _folder(file)
     return folder if folder in FOLDERS else file
 
 
+def _folder(piece: str) -> str:
+    return "/".join(piece.split("/")[:2])
+
+
 class Pieces(LoadScopeScheduling):  # type: ignore[misc] # it has no types
-    """Hands them out in the order in which they were collected, but for those that take long."""
+    """Hands out what takes long before the rest, and that in the order of its collection."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -38,10 +44,15 @@ class Pieces(LoadScopeScheduling):  # type: ignore[misc] # it has no types
         return piece_of(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
-        long = next((piece for piece in LONG if piece in self.workqueue), None)
-        if long is not None and sum(map(len, self.assigned_work.values())) >= BEFORE_LONG:
-            self.workqueue.move_to_end(long, last=False)
+        self.workqueue.move_to_end(min(self.workqueue, key=self._turn), last=False)
         super()._assign_work_unit(node)
+
+    def _turn(self, piece: str) -> int:
+        handed_out = sum(map(len, self.assigned_work.values()))
+        if piece in LONG and handed_out >= BEFORE_LONG:
+            return -1
+        folder = _folder(piece)
+        return FIRST.index(folder) if folder in FIRST else len(FIRST)
 
     def _reschedule(self, node: Any) -> None:
         others = [one for one in self.nodes if one is not node and not one.shutting_down]
