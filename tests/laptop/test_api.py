@@ -207,7 +207,7 @@ def test_a_fork_leaves_the_recording_to_its_parent(laptop: Laptop) -> None:
                     time.sleep(0.2)
                 assert child.parent == outer.uid
             else:
-                os.waitpid(pid, 0)
+                assert os.waitpid(pid, 0)[1] == 0
         if pid == 0:
             assert outer.profile is None
             os._exit(0)

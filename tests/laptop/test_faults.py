@@ -60,11 +60,13 @@ def test_a_run_that_goes_on_is_not_taken_for_a_lost_one(laptop: Laptop) -> None:
     ready, go = laptop.folder / "ready", laptop.folder / "go"
     script = f"echo ready > '{ready}'; while [ ! -e '{go}' ]; do sleep 0.05; done"
     with laptop.popen("run", "--name", "long", "--", "sh", "-c", script) as running:
-        wait_for(ready)
-        laptop.run("--name", "short", "true")
-        assert names(laptop) == {"short"}
-        assert len(laptop.recordings()) == 1
-        go.touch()
+        try:
+            wait_for(ready)
+            laptop.run("--name", "short", "true")
+            assert names(laptop) == {"short"}
+            assert len(laptop.recordings()) == 1
+        finally:
+            go.touch()
         running.communicate(timeout=60)
     assert names(laptop) == {"short", "long"}
 

@@ -39,8 +39,9 @@ def test_cpu_seconds_are_what_the_kernel_accounted(laptop: Laptop) -> None:
     assert truth.profile.cycle is None
 
 
-def test_a_peak_between_two_samples_is_not_lost(laptop: Laptop) -> None:
-    truth = laptop.workload("memory", 150, interval=0.5)
+@pytest.mark.parametrize("interval", [0.5, 5.0], ids=["hardly sampled", "not sampled"])
+def test_a_peak_between_two_samples_is_not_lost(laptop: Laptop, interval: float) -> None:
+    truth = laptop.workload("memory", 150, interval=interval)
     assert peak(truth) == pytest.approx(truth.told["peak_memory_bytes"], rel=0.02)
     assert peak(truth) > 170 * MIB
     usage = truth.profile.usage
