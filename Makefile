@@ -6,6 +6,8 @@
 NAME ?= demo
 # Of pytest, beside each other: more than there are cores, since most tests wait; see tests/pieces.py.
 WORKERS ?= 4
+# What compares with what the machine itself did: not beside a cluster that wants all its cores.
+ALONE := tests/laptop
 VENV_PYTHON := .venv/bin/python
 BOOTSTRAP := tests/cluster/bootstrap
 
@@ -24,7 +26,8 @@ test: ## every check and test, end to end ones on a cluster of their own (root, 
 	@$(BOOTSTRAP) cluster
 	@$(MAKE) --no-print-directory lint
 	@$(VENV_PYTHON) -m tests.cluster prepare
-	@$(VENV_PYTHON) -m pytest tests --numprocesses=$(WORKERS)
+	@$(VENV_PYTHON) -m pytest tests --numprocesses=$(WORKERS) $(foreach folder,$(ALONE),--ignore=$(folder))
+	@$(VENV_PYTHON) -m pytest $(ALONE)
 
 lint: ## format, lint, types, layers
 	@$(BOOTSTRAP) python

@@ -17,7 +17,7 @@ from cepheid.history.query import Query
 from cepheid.history.rows import from_row, microseconds, searchable
 from cepheid.jobprofile import JobProfile
 
-VERSION = 2
+VERSION = 3
 """Of the tables that this knows: as many as there are migrations."""
 BUSY_SECONDS = 5.0
 
