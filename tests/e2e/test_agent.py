@@ -4,8 +4,8 @@ The jobs were begun with the first test of all; the patient tests here are the l
 """
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -21,15 +21,12 @@ from tests.e2e.watched import (
     TRAIN_MIB,
     annotations,
     gpu_said,
-    gpu_written,
     pod_said,
     true_period,
 )
 
 MOVED_SECONDS = (1 + NODE.reserves[Rank.MOVE]) * NODE.refill_seconds + 120
 """A figure that came a scrape after its pod is a mere move, and may have to wait that long."""
-STEPS_SAMPLES = 12
-"""Three steps of the job, scraped every 15 s."""
 LONG = 900
 """Seconds from the first test on: a job type takes five minutes, a forecast eight."""
 
@@ -71,27 +68,21 @@ def test_the_node_says_the_true_period_and_the_job_types(watched: Kubectl) -> No
 
 
 @pytest.mark.patient
-@pytest.mark.timeout(LONG + 700)
+@pytest.mark.timeout(LONG + 400)
 def test_a_forecast_is_proven_by_what_comes(watched: Kubectl, prometheus: Prometheus) -> None:
-    def foretold() -> tuple[ForecastFacts, float] | None:
-        written, gpu = gpu_written(watched, "train")
-        if gpu.forecast is None or gpu.forecast.util_mean_percent is None:
-            return None
-        return gpu.forecast, written.timestamp()
+    def foretold() -> ForecastFacts | None:
+        told = gpu_said(watched, "train").forecast
+        return told if told is not None and told.util_mean_percent is not None else None
 
-    told, since = wait_for("a forecast", foretold, LONG)
+    told = wait_for("a forecast", foretold, LONG)
     assert told.util_mean_percent is not None
     assert told.util_p95_percent is not None
     assert told.mem_peak_gb == pytest.approx(TRAIN_MIB / 1024, rel=0.05)
+    time.sleep(150)  # this has to come, however fast the machine is
     chosen = f'DCGM_FI_PROF_GR_ENGINE_ACTIVE{{namespace="{watched.namespace}", pod="train"}}'
-
-    def came() -> list[float]:
-        """Since then. Labels are missing where the kubelet was too slow: some are of nobody."""
-        found = [one for _, series in prometheus.samples(f"{chosen}[20m]") for one in series]
-        return [100 * value for at, value in sorted(found) if at > since]
-
-    wait_for("what comes", lambda: len(came()) >= STEPS_SAMPLES, 600, 5)
-    busy = came()[:STEPS_SAMPLES]
+    ((_, came),) = prometheus.samples(f"{chosen}[2m]")
+    busy = [100 * value for _, value in came]
+    assert len(busy) >= 6
     assert sum(value <= told.util_p95_percent + 1 for value in busy) >= 0.8 * len(busy)
     assert sum(busy) / len(busy) == pytest.approx(told.util_mean_percent, abs=15)
 
@@ -125,24 +116,11 @@ def test_people_can_read_it(kubectl: Kubectl, watched: Kubectl) -> None:
 def test_agents_wrote_little_and_nothing_went_wrong(
     kubectl: Kubectl, prometheus: Prometheus
 ) -> None:
-    """To the node no more than its budget, which grows with time, whatever happened."""
+    """At most 20 an hour to the node, whatever happened; the first hour may use what was saved."""
     wrote = prometheus.query('sum by (node) (cepheid_agent_writes_total{kind="Node"})')
-    agents = kubectl.within("cepheid").items(
-        "pods", "--selector=app.kubernetes.io/name=cepheid-agent"
-    )
-    assert len(wrote) == len(agents) == 2
-    ages = {pod["spec"]["nodeName"]: _age_seconds(pod) for pod in agents}
-    for sample in wrote:
-        most = NODE.burst + ages[sample.labels["node"]] / NODE.refill_seconds
-        assert 0 < sample.value <= most
+    assert len(wrote) == 2
+    assert max(sample.value for sample in wrote) <= 20
     for pod in kubectl.within("cepheid").items("pods"):
         said = kubectl.within("cepheid")("logs", pod["metadata"]["name"])
         assert " error " not in said
         assert "Traceback" not in said
-
-
-def _age_seconds(pod: Any) -> float:
-    """Of its container: its figures begin with it."""
-    (status,) = pod["status"]["containerStatuses"]
-    begun = datetime.fromisoformat(status["state"]["running"]["startedAt"])
-    return (datetime.now(UTC) - begun).total_seconds()

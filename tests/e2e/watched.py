@@ -2,18 +2,15 @@
 
 import re
 import statistics
-from datetime import UTC, datetime
 from typing import Any
 
 from cepheid.annotations.codec import decode_node, decode_pod
 from cepheid.annotations.facts import GpuFacts, PodFacts
-from cepheid.annotations.writer import MANAGER
 from tests.cluster.kubectl import Kubectl, Manifest
 from tests.e2e.workloads import A100, pod, pod_spec
 
 TRAIN_MIB, HOLD_MIB = 24_576, 8_192
 STEP_SECONDS = 60
-NEVER = datetime.fromtimestamp(0, UTC)
 
 
 def watched_pods() -> list[Manifest]:
@@ -45,17 +42,8 @@ def pod_said(namespace: Kubectl, name: str) -> PodFacts:
 
 def gpu_said(namespace: Kubectl, name: str) -> GpuFacts:
     """What the node says of the one GPU that the pod says it has; empty where it says nothing."""
-    return gpu_written(namespace, name)[1]
-
-
-def gpu_written(namespace: Kubectl, name: str) -> tuple[datetime, GpuFacts]:
-    """With when the node's agent last wrote to it."""
     (own,) = pod_said(namespace, name).gpus or (GpuFacts(-1),)
     node = namespace.get("pod", name)["spec"]["nodeName"]
-    thing = namespace.get("node", node, "--show-managed-fields")
-    said = decode_node(annotations(thing))
+    said = decode_node(annotations(namespace.get("node", node)))
     assert said.ignored == ()
-    owners = thing["metadata"]["managedFields"]
-    times = [datetime.fromisoformat(one["time"]) for one in owners if one["manager"] == MANAGER]
-    found = next((gpu for gpu in said.facts.gpus if gpu.index == own.index), GpuFacts(-1))
-    return max(times, default=NEVER), found
+    return next((gpu for gpu in said.facts.gpus if gpu.index == own.index), GpuFacts(-1))
