@@ -90,6 +90,12 @@ _ENDS: dict[Reason, tuple[str, str | None]] = {
     ),
     Reason.DELETED: ("deleted while it ran", None),
     Reason.STOPPED: ("stopped by somebody", None),
+    Reason.SIGNAL: ("ended by a signal", None),
+    Reason.COMMAND: (
+        "its command could not be started",
+        "check how it is spelled, and that it may be executed",
+    ),
+    Reason.LOST: ("whoever recorded it was killed", None),
 }
 
 
