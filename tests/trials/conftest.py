@@ -48,7 +48,7 @@ def answers(research: Kubectl) -> dict[str, TrialStatus]:
     return {bound: _answer(research, bound) for bound in ("compute", "communication")}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def logged(research: Kubectl, answers: dict[str, TrialStatus]) -> TrialStatus:
     """By what the job prints, which the operator may read where an administrator lets it."""
     assert answers  # the GPUs are free again
