@@ -48,14 +48,6 @@ def answers(research: Kubectl) -> dict[str, TrialStatus]:
     return {bound: _answer(research, bound) for bound in ("compute", "communication")}
 
 
-@pytest.fixture(scope="package")
-def logged(research: Kubectl, answers: dict[str, TrialStatus]) -> TrialStatus:
-    """By what the job prints, which the operator may read where an administrator lets it."""
-    assert answers  # the GPUs are free again
-    research("apply", f"--filename={REPOSITORY / 'manifests/trial-logs.yaml'}")
-    return _answer(research, "logged")
-
-
 def _answer(research: Kubectl, name: str) -> TrialStatus:
     research("apply", "--server-side", f"--filename={SAMPLES / name}.yaml")
 

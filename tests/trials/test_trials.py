@@ -15,7 +15,6 @@ from tests.simgpu.step_model import modelled_step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.machine, pytest.mark.timeout(3600)]
 WORK_SECONDS = 40.0
-LOGGED_STEP_SECONDS = 3.0
 MODELS = {"NVIDIA-A100-SXM4-80GB": "NVIDIA A100-SXM4-80GB", "Tesla-T4": "Tesla T4"}
 PRICES = {"NVIDIA-A100-SXM4-80GB": 3.2, "Tesla-T4": 1.2}
 GRID = [
@@ -70,19 +69,10 @@ def test_the_true_best_placement_is_found_by_the_pulse_and_said(
     )
 
 
-def test_a_job_is_measured_by_what_it_prints(logged: TrialStatus) -> None:
-    (trial,) = logged.trials
-    assert trial.throughput is not None, logged
-    assert trial.throughput.by is Ruler.LOG
-    true = 1 / LOGGED_STEP_SECONDS
-    assert true * 0.6 <= trial.throughput.per_second <= true * 1.05, logged
-    assert logged.best is not None
-
-
-@pytest.mark.usefixtures("answers", "logged")
+@pytest.mark.usefixtures("answers")
 def test_nothing_of_the_trials_is_left(research: Kubectl) -> None:
     def left() -> list[Any]:
-        jobs = research.items("mpijobs,jobs", "--selector=ai.centaurus.io/placement-trial")
+        jobs = research.items("mpijobs", "--selector=ai.centaurus.io/placement-trial")
         return jobs + research.items("pods")
 
     wait_for("the end of all trial jobs and pods", lambda: not left(), 120)
