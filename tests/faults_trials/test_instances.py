@@ -37,7 +37,8 @@ def _begin(team: Team, delay_seconds: float) -> tuple[Tried, dict[str, float]]:
     time.sleep(delay_seconds)
     team.play(plays())
     team.submit()
-    limits = {"gpuHours": GPU_HOURS}
+    # Nothing is given up because who was to make its job was killed again and again.
+    limits = {"gpuHours": GPU_HOURS, "pendingSeconds": 600}
     return team.tries(limits=limits, optimise={"marginPercent": 1}), {}
 
 
