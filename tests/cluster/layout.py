@@ -42,7 +42,7 @@ def cache_directory() -> Path:
 
 def state_directory() -> Path:
     """The running clusters. On an ordinary disk: overlayfs cannot be stacked on overlayfs."""
-    return Path(os.environ.get("CEPHEID_STATE") or "/var/lib/cepheid-clusters").resolve()
+    return Path(os.environ.get("CEPHEID_CLUSTERS") or "/var/lib/cepheid-clusters").resolve()
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class Machine:
                 raise ClusterError(
                     f"machine {self.name} did not boot:\n  {self._boot_log.read_text().strip()}",
                     hint="it needs root, all namespaces (in a container: --privileged) and "
-                    "CEPHEID_STATE on a disk that is no overlayfs itself",
+                    "CEPHEID_CLUSTERS on a disk that is no overlayfs itself",
                 )
             time.sleep(0.02)
         written.rename(self.directory / "pid")

@@ -4,6 +4,7 @@ The command's own result is never touched, the record says what happened, and no
 """
 
 import os
+import random
 import resource
 import signal
 import sqlite3
@@ -12,13 +13,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from cepheid.history import History
+from cepheid.history import History, TimeSeries
 from cepheid.jobprofile import Outcome, Reason
 from cepheid.laptop.keeping import adopt
+from cepheid.laptop.log import MOST_BYTES, OLD_FILES
 from cepheid.laptop.settings import LaptopSettings
 from tests.laptop.stand import COMMAND, Laptop
 from tests.laptop.test_untouched import wait_for
@@ -265,17 +269,48 @@ def test_a_recording_of_another_make_is_left_alone(laptop: Laptop) -> None:
     assert newer.exists()
 
 
-def test_old_and_too_many_jobs_leave_the_history_after_a_run(laptop: Laptop) -> None:
+def test_of_too_many_jobs_the_oldest_leave_the_history_after_a_run(laptop: Laptop) -> None:
     few = Laptop(laptop.folder, {"CEPHEID_KEEP_JOBS": "2"})
     for number in range(4):
         few.run("--name", f"run-{number}", "true")
     assert names(few) == {"run-2", "run-3"}
-    young = Laptop(laptop.folder, {"CEPHEID_KEEP_DAYS": "0.001"})
-    with young.history() as history:
-        (profile,) = history.find(limit=1)
+
+
+def test_jobs_that_are_too_old_leave_the_history_after_a_run(laptop: Laptop) -> None:
+    laptop.run("--name", "first", "true")
+    with laptop.history() as history:
+        (profile,) = history.find()
         assert profile.ended is not None
-    time.sleep(0.1)
-    assert names(young) == {"run-2", "run-3"}
+        job = replace(profile.job, uid="old", name="old")
+        history.keep([replace(profile, job=job, ended=profile.ended - timedelta(days=3))])
+    Laptop(laptop.folder, {"CEPHEID_KEEP_DAYS": "4"}).run("--name", "next", "true")
+    assert names(laptop) == {"old", "first", "next"}
+    Laptop(laptop.folder, {"CEPHEID_KEEP_DAYS": "2"}).run("--name", "last", "true")
+    assert names(laptop) == {"first", "next", "last"}
+
+
+def test_of_too_large_a_history_the_oldest_leave_it_after_a_run(laptop: Laptop) -> None:
+    small = Laptop(laptop.folder, {"CEPHEID_KEEP_MIB": "0.1"})
+    long = TimeSeries("cpu_cores", range(20_000), [random.random() for _ in range(20_000)])  # noqa: S311
+    small.run("--name", "first", "true")
+    with small.history() as history:
+        history.keep_series(small.only().job.uid, [long])
+    assert names(small) == {"first"}
+    small.run("--name", "second", "true")
+    assert names(small) == {"second"}
+
+
+def test_the_log_does_not_grow_without_end(laptop: Laptop) -> None:
+    laptop.history_path.parent.write_text("in the way")
+    log = laptop.state / "cepheid.log"
+    log.parent.mkdir(parents=True)
+    for number in range(OLD_FILES + 2):
+        log.write_text(f"{number}\n" * (MOST_BYTES // 2))
+        laptop.run("true")
+        assert "was not kept" in log.read_text()
+    kept = sorted(path.name for path in laptop.state.glob("cepheid.log*"))
+    assert kept == ["cepheid.log", *(f"cepheid.log.{n}" for n in range(1, OLD_FILES + 1))]
+    assert (laptop.state / "cepheid.log.1").read_text().startswith(f"{OLD_FILES + 1}\n")
 
 
 def test_trouble_is_logged_and_the_log_is_told_how_much_to_say(laptop: Laptop) -> None:

@@ -66,7 +66,7 @@ def test_children_at_the_same_time_are_added_up(laptop: Laptop) -> None:
 
 
 def test_children_that_come_and_go_between_two_samples_are_not_lost(laptop: Laptop) -> None:
-    truth = laptop.workload("short_children", 2000, interval=0.5)
+    truth = laptop.workload("short_children", 10_000, interval=0.5)
     assert cpu_seconds(truth) == kernels_cpu_seconds(truth)
 
 

@@ -160,7 +160,7 @@ def in_a_terminal(laptop: Laptop, *command: str) -> tuple[int, int]:
     """The pid of a session's leader in a terminal of its own, and our end of that."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execve(COMMAND, [str(COMMAND), *command], laptop.environment)  # noqa: S606
+        os.execvpe(command[0], command, laptop.environment)  # noqa: S606
     return pid, terminal
 
 
@@ -177,7 +177,7 @@ def all_of(terminal: int) -> str:
 
 def test_ctrl_c_in_a_terminal_reaches_the_command_once_and_the_run_is_kept(laptop: Laptop) -> None:
     ready = laptop.folder / "ready"
-    pid, terminal = in_a_terminal(laptop, "run", "--", *PYTHON, HANDLER, str(ready))
+    pid, terminal = in_a_terminal(laptop, str(COMMAND), "run", "--", *PYTHON, HANDLER, str(ready))
     wait_for(ready)
     os.write(terminal, b"\x03")
     shown = all_of(terminal)
@@ -191,7 +191,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_command_once_and_the_run_is_kept(lapto
 def test_ctrl_c_that_kills_the_command_is_what_ends_us(laptop: Laptop) -> None:
     ready = laptop.folder / "ready"
     pid, terminal = in_a_terminal(
-        laptop, "run", "--", "sh", "-c", f"echo ready > '{ready}'; exec sleep 60"
+        laptop, str(COMMAND), "run", "--", "sh", "-c", f"echo ready > '{ready}'; exec sleep 60"
     )
     wait_for(ready)
     os.write(terminal, b"\x03")
@@ -203,9 +203,34 @@ def test_ctrl_c_that_kills_the_command_is_what_ends_us(laptop: Laptop) -> None:
     assert (laptop.only().outcome, laptop.only().reason) == (Outcome.ERROR, Reason.SIGNAL)
 
 
+def test_ctrl_z_stops_both_and_fg_lets_them_go_on(laptop: Laptop) -> None:
+    ready, go = laptop.folder / "ready", laptop.folder / "go"
+    waits = f"until [ -e '{go}' ]; do sleep 0.05; done"
+    shell = f'set -m; "$@"; echo "stopped with $?"; {waits}; fg >/dev/null'
+    ours = [str(COMMAND), "run", "--", "sh", "-c", f"echo $$ $PPID > '{ready}'; {waits}; exit 6"]
+    pid, terminal = in_a_terminal(laptop, "bash", "-c", shell, "bash", *ours)
+    both = wait_for(ready).split()
+    os.write(terminal, b"\x1a")
+    end = time.monotonic() + 60
+    while not all(_is_stopped(one) for one in both):
+        assert time.monotonic() < end, "not stopped"
+        time.sleep(0.02)
+    go.touch()
+    shown = all_of(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert f"stopped with {128 + signal.SIGTSTP}" in shown
+    assert "cepheid: sh failed with exit code 6" in shown
+    assert os.waitstatus_to_exitcode(status) == 6
+    assert laptop.only().exit_code == 6
+
+
+def _is_stopped(pid: str) -> bool:
+    return "T (stopped)" in Path(f"/proc/{pid}/status").read_text()
+
+
 def test_the_terminal_is_the_commands(laptop: Laptop) -> None:
     show = "import os; print(*(os.isatty(n) for n in range(3)), os.tcgetpgrp(0) == os.getpgrp())"
-    pid, terminal = in_a_terminal(laptop, "run", "--quiet", "--", *PYTHON, show)
+    pid, terminal = in_a_terminal(laptop, str(COMMAND), "run", "--quiet", "--", *PYTHON, show)
     shown = all_of(terminal)
     os.waitpid(pid, 0)
     assert shown == "True True True True\n"

@@ -9,10 +9,10 @@ from cepheid.settings import AgentSettings, read
 
 @takes(AgentSettings)
 def agent(**given: Any) -> None:
-    """Profile this node: read Prometheus, analyse, annotate the Node and its Pods.
+    """Profile this node, again and again, and annotate it.
 
-    Runs until SIGTERM. Every option can also be given as a variable: --node-name as
-    CEPHEID_NODE_NAME.
+    Reads Prometheus, analyses, annotates the Node and its Pods. Runs until SIGTERM. Every option
+    can also be given as a variable: --node-name as CEPHEID_NODE_NAME.
     """
     settings = read(AgentSettings, given, os.environ)
     from cepheid.agent.main import run

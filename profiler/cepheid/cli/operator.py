@@ -16,10 +16,11 @@ MODULE = "cepheid_operator.main"
 
 @takes(OperatorSettings)
 def operator(**given: Any) -> None:
-    """Keep a profile of every job: annotate jobs, write JobProfiles, archive them.
+    """Keep a profile of every job, and annotate jobs.
 
-    Runs until SIGTERM. Of several only one acts, the others wait for it to end. Every option can
-    also be given as a variable: --live-seconds as CEPHEID_LIVE_SECONDS.
+    Annotates jobs, writes JobProfiles, archives them, runs PlacementTrials, until SIGTERM. Of
+    several only one acts, the others wait for it to end. Every option can also be given as a
+    variable: --live-seconds as CEPHEID_LIVE_SECONDS.
     """
     settings = read(OperatorSettings, given, os.environ)
     try:

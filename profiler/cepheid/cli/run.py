@@ -119,11 +119,13 @@ Its output, input, signals and exit code stay its own. Afterwards stderr says in
 what it used; `cepheid job` and `cepheid plot` tell more. Exit codes of its own: 2 wrong use,
 124 timeout, 126 not executable, 127 no such command.
 """
-USAGE = "[OPTIONS] -- COMMAND..."
-CONTEXT = {
-    "allow_extra_args": True,
-    "allow_interspersed_args": False,
-    "ignore_unknown_options": False,
+TYPER = {
+    "options_metavar": "[OPTIONS] -- COMMAND...",
+    "context_settings": {
+        "allow_extra_args": True,
+        "allow_interspersed_args": False,
+        "ignore_unknown_options": False,
+    },
 }
 
 

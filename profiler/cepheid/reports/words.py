@@ -13,6 +13,7 @@ KIB, MIB, GIB, TIB = 2.0**10, 2.0**20, 2.0**30, 2.0**40
 _BYTES = ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
 _JOULES = ((3.6e9, "MWh"), (3.6e6, "kWh"), (3.6e3, "Wh"))
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
+_LITTLE = 0.01
 _FEW, _MANY = 10, 100
 _TWICE = 100.0
 _ABSURD = 1e12
@@ -21,7 +22,9 @@ _LONGEST_SECONDS = 1e11
 
 
 def figure(value: float) -> str:
-    """To three digits at most: 0.42, 3.1, 71, 1,204."""
+    """To three digits at most: 0.42, 3.1, 71, 1,204. What is not zero does not become it."""
+    if 0 < value < _LITTLE:
+        return f"<{_LITTLE:g}"
     if value >= _ABSURD:
         return f"{value:.1e}"
     if value >= _MANY:

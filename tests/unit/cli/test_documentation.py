@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
 
-from cepheid.cli.app import app
+from cepheid.cli.commands import COMMANDS, load
 from cepheid.cli.places import VARIABLE
 from cepheid.jobprofile import Outcome
 from cepheid.reports.stats import GROUPS
@@ -31,8 +30,7 @@ SHARED = {
 
 
 def commands() -> dict[str, Any]:
-    group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    return {name: load(name) for name in COMMANDS}
 
 
 def options(command: Any) -> Iterator[str]:
@@ -78,3 +76,10 @@ def test_what_is_documented_exists() -> None:
 def test_words_that_options_take_are_documented() -> None:
     for word in (*GROUPS, *(outcome.value for outcome in Outcome), VARIABLE):
         assert f"`{word}`" in DOCUMENT
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_what_the_command_says_first(name: str) -> None:
+    words = COMMANDS[name].words
+    assert " ".join(load(name).help.split()).startswith(words)
+    assert len(words) < 66, "it has one line"

@@ -26,7 +26,7 @@ def test_an_inventory_that_makes_no_sense_is_refused_before_anything_starts(tmp_
 def test_a_cluster_is_read_back_as_it_was_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CEPHEID_STATE", str(tmp_path))
+    monkeypatch.setenv("CEPHEID_CLUSTERS", str(tmp_path))
     cluster = Cluster.of("saved", DEFAULT_NODES, kwok_nodes=3).on_network(5)
     cluster.directory.mkdir()
     cluster.save()
