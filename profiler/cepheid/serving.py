@@ -1,5 +1,6 @@
 """What a process tells of itself to who asks: /metrics, /healthz and /readyz."""
 
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol
@@ -45,10 +46,18 @@ class _Handler(BaseHTTPRequestHandler):
         """A probe every few seconds is no news."""
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Who asks may hang up before the answer, as a probe does after a second."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 def serve(telemetry: Telemetry, address: tuple[str, int]) -> ThreadingHTTPServer:
     """Answers from threads of its own until `shutdown()`."""
     handler = type("Handler", (_Handler,), {"telemetry": telemetry})
-    server = ThreadingHTTPServer(address, handler)
-    server.daemon_threads = True
+    server = _Server(address, handler)
     threading.Thread(target=server.serve_forever, name="telemetry", daemon=True).start()
     return server

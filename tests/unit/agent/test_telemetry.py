@@ -1,5 +1,7 @@
 """The agent's own figures and health, over real HTTP."""
 
+import socket
+import struct
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -86,3 +88,18 @@ def test_its_figures_are_served(address: str, telemetry: Telemetry) -> None:
     assert 'cepheid_agent_writes_total{kind="Node",why="changed"} 1.0' in page
     assert 'cepheid_agent_pass_seconds_bucket{le="0.1"} 1.0' in page
     assert get(f"{address}/other")[0] == 404
+
+
+def test_who_hangs_up_before_the_answer_is_no_news(
+    address: str, telemetry: Telemetry, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(20_000):  # so that the answer does not fit what is under way
+        telemetry.writes.labels("Node", f"why-{number}").inc()
+    host, port = address.removeprefix("http://").split(":")
+    for _ in range(5):
+        with socket.create_connection((host, int(port))) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            probe.sendall(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
+            probe.recv(1)
+    assert get(f"{address}/healthz")[0] == 200
+    assert capfd.readouterr().err == ""
