@@ -156,6 +156,17 @@ def at_a_place(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(choosing, command, "place", _OPTIONS)
 
 
+def at_a_cluster(command: Callable[..., None]) -> Callable[..., None]:
+    """Of these options those that name a cluster: a history cannot answer the command."""
+    options = {name: _OPTIONS[name] for name in ("context", "namespace")}
+
+    def choosing(**given: Any) -> None:
+        mine = {name: given.pop(name) for name in options}
+        command(place=Place(None, **mine), **given)
+
+    return with_options(choosing, command, "place", options)
+
+
 def chosen_place(
     *,
     history: str | None = None,

@@ -113,9 +113,9 @@ class InCluster:
         return self._namespace or self._own_namespace
 
     def _connect(self, context: str | None) -> Client:
-        config = _config(context)
-        self._own_namespace = config.namespace
-        return Client(config, timeout=httpx2.Timeout(TIMEOUT_SECONDS))
+        client = connect_to(context)
+        self._own_namespace = client.namespace
+        return client
 
     def _all(self) -> list[JobProfile]:
         if self._listed is None:
@@ -201,6 +201,11 @@ def _called(thing: Any) -> str:
 def _namespaces(client: Client) -> list[str]:
     listed = client.list(Namespace, chunk_size=PAGE)
     return [name for one in listed if (name := one.metadata and one.metadata.name)]
+
+
+def connect_to(context: str | None) -> Client:
+    """To the cluster of that context, or of the one that kubectl would take."""
+    return Client(_config(context), timeout=httpx2.Timeout(TIMEOUT_SECONDS))
 
 
 def _config(context: str | None) -> SingleConfig:
