@@ -3,29 +3,27 @@
 All tests of a folder below share a cluster or servers, and the first begins what the last looks at.
 So it is one piece, in its order. Every other file is a piece of its own. Most of the time all of
 them wait.
-
-The cluster of the end to end tests ends with the worker that runs them, so that one runs nothing
-else: as soon as it is done, the machine has one cluster less.
 """
 
 from typing import Any
 
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-FOLDERS = ("tests/e2e", "tests/faults", "tests/faults_trials")
-ALONE = "tests/e2e"
-FIRST = ("tests/e2e", "tests/faults", "tests/faults_operator")
+FOLDERS = ("tests/e2e", "tests/readme", "tests/faults", "tests/faults_trials")
+AFTER = {"tests/trials": "tests/readme"}
+"""On the same worker, since each has a cluster: a third one would take what two cores have left."""
+FIRST = ("tests/e2e", "tests/readme", "tests/faults", "tests/faults_operator")
 """What takes long, or waits long, with room beside it for all that is short."""
-LONG = ("tests/trials/test_trials.py", "tests/faults_trials")
-"""A quarter of an hour each: were they begun last, all would wait for them."""
+LONG = ("tests/faults_trials",)
+"""A quarter of an hour: were it begun last, all would wait for it."""
 BEFORE_LONG = 6
-"""So many are begun before those: not all that starts clusters and servers at once."""
+"""So many are begun before it: not all that starts servers at once."""
 
 
 def piece_of(test: str) -> str:
     """Its folder, or its file."""
     file = test.partition("::")[0]
-    folder = _folder(file)
+    folder = AFTER.get(_folder(file), _folder(file))
     return folder if folder in FOLDERS else file
 
 
@@ -53,10 +51,3 @@ class Pieces(LoadScopeScheduling):  # type: ignore[misc] # it has no types
             return -1
         folder = _folder(piece)
         return FIRST.index(folder) if folder in FIRST else len(FIRST)
-
-    def _reschedule(self, node: Any) -> None:
-        others = [one for one in self.nodes if one is not node and not one.shutting_down]
-        if others and ALONE in self.assigned_work[node]:
-            node.shutdown()  # when it is done with what it has
-        else:
-            super()._reschedule(node)

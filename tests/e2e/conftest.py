@@ -14,7 +14,7 @@ from tests.cluster.binaries import binaries
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import DEFAULT_NODES, Cluster
 from tests.cluster.progress import wait_for
-from tests.e2e import finished, typed
+from tests.e2e import finished
 from tests.e2e.prometheus import Prometheus
 from tests.e2e.traces import Traces
 from tests.e2e.watched import watched_pods
@@ -38,7 +38,7 @@ def _is_patient(item: pytest.Item) -> bool:
     return item.get_closest_marker("patient") is not None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Cluster]:
     """Our own cluster, fresh; for tests that look behind Kubernetes, marked `machine`."""
     lifecycle.down(NAME)  # what a run that was killed has left
@@ -53,10 +53,10 @@ def cluster() -> Iterator[Cluster]:
 
 def _foreign() -> set[str]:
     """Clusters that are not of these tests: other people's come and go meanwhile."""
-    return set(lifecycle.all_names()) - {NAME, typed.NAME}
+    return set(lifecycle.all_names()) - {NAME}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubectl(request: pytest.FixtureRequest) -> Kubectl:
     if EXISTING is None:
         return lifecycle.kubectl(request.getfixturevalue("cluster"))
@@ -65,7 +65,7 @@ def kubectl(request: pytest.FixtureRequest) -> Kubectl:
     return existing
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _begin_first(request: pytest.FixtureRequest) -> None:
     """What patient tests look at last is begun before all others."""
     wanted = {
@@ -74,12 +74,12 @@ def _begin_first(request: pytest.FixtureRequest) -> None:
         if _is_patient(item) and not (EXISTING and item.get_closest_marker("machine"))
         for name in getattr(item, "fixturenames", ())
     }
-    for name in ("watched", "ended", "demo"):
+    for name in ("watched", "ended"):
         if name in wanted:
             request.getfixturevalue(name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def watched(kubectl: Kubectl) -> Iterator[Kubectl]:
     """The jobs that an agent watches from the first test to the last."""
     for namespace in _namespace(kubectl, "watched", "restricted"):
@@ -87,7 +87,7 @@ def watched(kubectl: Kubectl) -> Iterator[Kubectl]:
         yield namespace
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def begun(kubectl: Kubectl) -> Iterator[finished.Begun]:
     """Jobs that are begun with the first test, and have ended by the last."""
     for namespace in _namespace(kubectl, "ended", "baseline"):
@@ -95,17 +95,10 @@ def begun(kubectl: Kubectl) -> Iterator[finished.Begun]:
             yield jobs
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ended(begun: finished.Begun) -> Kubectl:
     """Where they are."""
     return begun.namespace
-
-
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[typed.Running]:
-    """The README's first command, on a cluster of its own."""
-    with typed.demo(tmp_path_factory.mktemp("demo")) as running:
-        yield running
 
 
 def _namespace(kubectl: Kubectl, test: str, security: str) -> Iterator[Kubectl]:
@@ -134,7 +127,7 @@ def baseline_namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iter
     yield from _namespace(kubectl, request.node.name, "baseline")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def prometheus(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """By port-forward, which works on every cluster and passes every network policy."""
     forward = ["port-forward", "service/prometheus", ":9090", "--address=127.0.0.1"]

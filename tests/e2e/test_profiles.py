@@ -20,7 +20,7 @@ LONG = finished.LONG_SECONDS
 ALL = {"pair", "eater", "late", "bare", "nightly-1", "nightly-2", "nightly-3", "nightly-4"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def history_url(cluster: Cluster, kubectl: Kubectl) -> Iterator[str]:
     with postgres_beside(cluster) as postgres, postgres.database() as url:
         archive_to(kubectl, url)

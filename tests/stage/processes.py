@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from tests.cluster.machine import LAZY
+
 READY_SECONDS = 120.0  # the machine may be busy with a whole cluster
 STOP_SECONDS = 30.0
 LAST_CHARACTERS = 4000
@@ -91,7 +93,9 @@ class Daemon:
         if self.running:
             return
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        environment = dict(os.environ if self._environment is None else self._environment)
+        given = os.environ if self._environment is None else self._environment
+        name, _, value = LAZY.partition("=")
+        environment = {name: value, **given}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command,

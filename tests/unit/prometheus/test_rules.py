@@ -14,6 +14,7 @@ from tests.cluster.binaries import binaries
 
 RULES = REPOSITORY / "prometheus/rules.yaml"
 TESTS = Path(__file__).with_name("rules.test.yaml")
+OF_DAYS = Path(__file__).with_name("days.test.yaml")
 PARSED: list[dict[str, Any]] = [
     rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]
 ]
@@ -31,8 +32,9 @@ def test_promtool_accepts_the_rules() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_rules_do_what_their_tests_say() -> None:
-    done = promtool("test", "rules", TESTS)
+@pytest.mark.parametrize("tests", [TESTS, OF_DAYS], ids=lambda file: file.stem)
+def test_the_rules_do_what_their_tests_say(tests: Path) -> None:
+    done = promtool("test", "rules", tests)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -66,7 +68,7 @@ def test_the_tests_would_notice_a_mistake(right: str, wrong: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", [rule.get("record") or rule["alert"] for rule in PARSED])
 def test_every_rule_is_tested_or_used_by_one_that_is(name: str) -> None:
-    used = TESTS.read_text() + "".join(rule["expr"] for rule in PARSED)
+    used = TESTS.read_text() + OF_DAYS.read_text() + "".join(rule["expr"] for rule in PARSED)
     assert name in used
 
 
