@@ -13,24 +13,22 @@ from dataclasses import dataclass
 from cepheid.jobprofile import Asked, JobProfile, Outcome, Reason
 from cepheid.jobs.advice import IDLE_PERCENT, SPARE, TOLD_SECONDS, WASTES
 from cepheid.reports import words
+from cepheid.reports.asked import amount, believed, reserved
 from cepheid.reports.figures import peak_memory_bytes
-from cepheid.units import quantity
 
 LEAST_FREED_BYTES = 2.0**28
 LEAST_FREED_CORES = 0.5
 LEAST_SECONDS = 60.0
 """A shorter run does not show what a pod would need."""
 MOST_SECONDS = 1e9
-MOST = 1e15
-"""More of anything than a job has: no line is made of it."""
 ROOM_AFTER_KILL = 1.5
 """Times the limit that killed it: what it would have needed is not known."""
+ROOM_AFTER_DEADLINE = 2.0
 WORKER_OPTIONS = frozenset(
     {"num-workers", "num_workers", "workers", "dataloader-num-workers", "jobs", "j", "threads"}
 )
 _WORKERS = re.compile(r"(--?)([A-Za-z][\w-]*)(?:=(\d+))?")
-# Where a deadline stands, by kind.
-_DEADLINES = {
+DEADLINES = {
     "Job": "spec.activeDeadlineSeconds",
     "Pod": "spec.activeDeadlineSeconds",
     "RayJob": "spec.activeDeadlineSeconds",
@@ -38,6 +36,7 @@ _DEADLINES = {
     "PyTorchJob": "spec.runPolicy.activeDeadlineSeconds",
     "TFJob": "spec.runPolicy.activeDeadlineSeconds",
 }
+"""Where a deadline stands, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +57,16 @@ def changes(profile: JobProfile, earlier: Sequence[JobProfile] = ()) -> tuple[Ch
 def _of_yaml(profile: JobProfile, runs: Sequence[JobProfile]) -> Iterator[Change]:
     where = _only_container(profile.asked)
     if profile.reason is Reason.OOM_KILLED and where is not None:
-        limit = _believed(quantity(where.limits.get("memory", "")))
+        limit = amount(where.limits, "memory")
         if limit:
             line = f"resources.limits.memory: {memory_quantity(ROOM_AFTER_KILL * limit)}"
             why = f"{_of(where)}: it was killed at {where.limits['memory']}"
             yield Change(line, why)
-    if profile.reason is Reason.DEADLINE and profile.job.kind in _DEADLINES:
+    if profile.reason is Reason.DEADLINE and profile.job.kind in DEADLINES:
         seconds = _deadline_seconds(profile, runs)
         if seconds is not None:
             yield Change(
-                f"{_DEADLINES[profile.job.kind]}: {seconds}", _usual_length(runs) or "twice as long"
+                f"{DEADLINES[profile.job.kind]}: {seconds}", _usual_length(runs) or "twice as long"
             )
     if profile.reason is not None or (profile.duration_seconds or 0.0) < TOLD_SECONDS:
         return
@@ -78,7 +77,7 @@ def _of_yaml(profile: JobProfile, runs: Sequence[JobProfile]) -> Iterator[Change
 
 
 def _memory(profile: JobProfile, where: Asked, runs: Sequence[JobProfile]) -> Iterator[Change]:
-    peak, now = _worst(profile, runs, "memory_bytes"), _given(where, "memory")
+    peak, now = _worst(profile, runs, "memory_bytes"), reserved(where, "memory")
     if peak is None or now is None or profile.leak is not None:
         return
     wanted = SPARE * peak
@@ -90,7 +89,7 @@ def _memory(profile: JobProfile, where: Asked, runs: Sequence[JobProfile]) -> It
 
 
 def _cpu(profile: JobProfile, where: Asked, runs: Sequence[JobProfile]) -> Iterator[Change]:
-    peak, now = _worst(profile, runs, "cpu_cores"), _given(where, "cpu")
+    peak, now = _worst(profile, runs, "cpu_cores"), reserved(where, "cpu")
     if peak is None or now is None:
         return
     wanted = math.ceil(SPARE * peak * 2) / 2
@@ -137,7 +136,7 @@ def _requests(profile: JobProfile, runs: Sequence[JobProfile]) -> str | None:
     ]
     is_whole = profile.outcome is Outcome.SUCCESS and profile.leak is None
     is_long = (profile.duration_seconds or 0.0) >= LEAST_SECONDS
-    peak, busiest = _believed(max(peaks, default=None)), _believed(max(cores, default=None))
+    peak, busiest = believed(max(peaks, default=None)), believed(max(cores, default=None))
     if not is_whole or not is_long or peak is None or busiest is None:
         return None
     most = profile.process.cores if profile.process is not None else None
@@ -181,7 +180,9 @@ def memory_quantity(amount: float) -> str:
     if amount < words.GIB:
         return f"{max(16, 16 * math.ceil(amount / (16 * words.MIB)))}Mi"
     gib = amount / words.GIB
-    if gib < 8:  # noqa: PLR2004 - below that halves matter
+    if gib < 2:  # noqa: PLR2004 - below that quarters matter, then halves
+        return f"{math.ceil(4 * gib) / 4:g}Gi"
+    if gib < 8:  # noqa: PLR2004
         return f"{math.ceil(2 * gib) / 2:g}Gi"
     return f"{math.ceil(gib)}Gi"
 
@@ -198,10 +199,6 @@ def _only_container(asked: Sequence[Asked]) -> Asked | None:
 def _of(where: Asked) -> str:
     role = "" if where.role is None else f"{where.role}, "
     return f"{role}container {where.container}"
-
-
-def _given(where: Asked, resource: str) -> float | None:
-    return quantity(where.requests.get(resource, where.limits.get(resource, "")))
 
 
 def _where_given(where: Asked, resource: str) -> list[str]:
@@ -221,11 +218,7 @@ def _worst(profile: JobProfile, runs: Sequence[JobProfile], figure: str) -> floa
         for worker in run.workers
         if (value := getattr(worker, figure)) is not None
     ]
-    return _believed(max(found, default=None))
-
-
-def _believed(amount: float | None) -> float | None:
-    return amount if amount is not None and amount < MOST else None
+    return believed(max(found, default=None))
 
 
 def _breaks(runs: Sequence[JobProfile]) -> str:
@@ -234,12 +227,16 @@ def _breaks(runs: Sequence[JobProfile]) -> str:
 
 def _deadline_seconds(profile: JobProfile, runs: Sequence[JobProfile]) -> int | None:
     lengths = [run.duration_seconds for run in runs if run.duration_seconds]
-    wanted = SPARE * max(lengths) if lengths else 2 * (profile.duration_seconds or 0.0)
+    longer = ROOM_AFTER_DEADLINE * (profile.duration_seconds or 0.0)
+    wanted = SPARE * max(lengths) if lengths else longer
     if wanted <= (profile.duration_seconds or 0.0):
-        wanted = 2 * (profile.duration_seconds or 0.0)
-    if not 1 <= wanted < MOST_SECONDS:
-        return None
-    return max(60, 60 * math.ceil(wanted / 60))
+        wanted = longer
+    return deadline_seconds(wanted)
+
+
+def deadline_seconds(wanted: float) -> int | None:
+    """In whole minutes, never less; None for what is no time that a job takes."""
+    return max(60, 60 * math.ceil(wanted / 60)) if 1 <= wanted < MOST_SECONDS else None
 
 
 def _usual_length(runs: Sequence[JobProfile]) -> str:

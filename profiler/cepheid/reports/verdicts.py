@@ -1,0 +1,132 @@
+"""What can be said of one resource of a job, and what is known of the job when it is said?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from cepheid.jobprofile import JobProfile, Worker
+from cepheid.jobs.advice import TOLD_SECONDS
+from cepheid.reports import asked as was
+from cepheid.reports.asked import Given, Used, believed, change_percent
+
+
+class Verdict(StrEnum):
+    KILLED = "killed at the limit"
+    STOPPED = "stopped at the deadline"
+    THROTTLED = "throttled"
+    TOO_LITTLE = "too little"
+    UNUSED = "not used"
+    TOO_MUCH = "too much"
+    FITS = "fits"
+    EARLY = "too early to tell"
+    """It would be too much, if it were over, had succeeded and had run for long enough."""
+    UNASKED = "nothing asked"
+    NO_DATA = "no data"
+
+
+VIOLATIONS = frozenset(
+    {
+        Verdict.KILLED,
+        Verdict.STOPPED,
+        Verdict.THROTTLED,
+        Verdict.TOO_LITTLE,
+        Verdict.UNUSED,
+        Verdict.TOO_MUCH,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRow:
+    job: str
+    id: str
+    namespace: str
+    kind: str
+    user: str | None
+    worker: str | None
+    """Whose peak it is; None for the whole job."""
+    resource: str
+    unit: str
+    """Of asked, peak and sustained: bytes, cores, GPUs, percent, seconds."""
+    asked: float | None
+    peak: float | None
+    sustained: float | None
+    """Where that is what counts, instead of the peak."""
+    difference_percent: float | None
+    """Used more than asked for; less is negative."""
+    verdict: Verdict
+    is_violation: bool
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A job on trial."""
+
+    profile: JobProfile
+    workers: tuple[Worker, ...]
+    givens: tuple[Given, ...]
+
+    @property
+    def is_long(self) -> bool:
+        return (self.profile.duration_seconds or 0.0) >= TOLD_SECONDS
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it shows what the job needs."""
+        return self.is_long and was.shows_need(self.profile)
+
+    def row(
+        self,
+        resource: str,
+        unit: str,
+        verdict: Verdict,
+        asked: float | None = None,
+        used: Used | None = None,
+        sustained: float | None = None,
+        why: str | None = None,
+    ) -> CheckRow:
+        peak = None if used is None else used.amount
+        return CheckRow(
+            job=self.profile.job.name,
+            id=self.profile.job.uid,
+            namespace=self.profile.job.namespace,
+            kind=self.profile.job.kind,
+            user=self.profile.user or self.profile.service_account,
+            worker=None if used is None else used.worker,
+            resource=resource,
+            unit=unit,
+            asked=asked,
+            peak=peak,
+            sustained=sustained,
+            difference_percent=change_percent(asked, peak if sustained is None else sustained),
+            verdict=verdict,
+            is_violation=verdict in VIOLATIONS,
+            why=why,
+        )
+
+    def used(self, given: Given, figure: str) -> list[Used]:
+        """Of the workers of one role, the most first."""
+        workers = was.workers_of(given, self.profile, self.workers)
+        return was.most_used(workers, figure) or was.alone(self.profile, self.givens, figure)
+
+    def whole(self, figure: str) -> Used | None:
+        """Of the job as a whole."""
+        spread = None if self.profile.usage is None else getattr(self.profile.usage, figure)
+        most = None if spread is None else believed(spread.max)
+        return None if most is None else Used(None, most)
+
+    def hit(self, resource: str, figure: str) -> Given | None:
+        """Whose limit it was: of those that have one, who came nearest to it."""
+
+        def nearness(given: Given) -> float:
+            used, limit = self.used(given, figure), given.limit(resource)
+            return used[0].amount / limit if used and limit else 0.0
+
+        limited = [given for given in self.givens if given.limit(resource)]
+        return max(limited, key=nearness, default=None)
+
+
+def case_of(profile: JobProfile, workers: Sequence[Worker] = ()) -> Case:
+    """`workers`, where all of them are known: in the record of a large job only some are."""
+    return Case(profile, tuple(workers) or profile.workers, was.givens(profile))
