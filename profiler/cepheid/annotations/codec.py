@@ -45,6 +45,8 @@ from cepheid.annotations.shape import Field, Shape, compact, fits, parsed
 
 DOMAIN = "ai.centaurus.io"
 PREFIX = f"{DOMAIN}/"
+HOG_EXEMPT = f"{PREFIX}hog-exempt"
+"""Written by people, as a label or an annotation of a job: "true" where it is to be no hog."""
 NAME_CHARACTERS = 63  # of a key after the slash; Kubernetes takes no more
 MOST_INDEX = 999
 _HASH_CHARACTERS = 8

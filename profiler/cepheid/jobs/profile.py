@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from cepheid.annotations.codec import HOG_EXEMPT
 from cepheid.annotations.facts import MB
 from cepheid.annotations.job_facts import JobFacts, JobUsageFacts
 from cepheid.jobprofile import (
@@ -164,8 +165,11 @@ def _user(job: Raw, kept: Kept) -> str | None:
 
 
 def _labels(job: Raw, kept: Kept) -> dict[str, str]:
-    found = {key: fields.name(job, "metadata", "labels", key) for key in kept.labels}
-    return {key: text for key, text in list(found.items())[:MOST_LABELS] if text is not None}
+    """Those to keep; and whether it is to be no hog, which may stand in an annotation too."""
+    said = (fields.name(job, "metadata", where, HOG_EXEMPT) for where in ("labels", "annotations"))
+    exempt = next((text for text in said if text is not None), None)
+    found = {key: fields.name(job, "metadata", "labels", key) for key in kept.labels[:MOST_LABELS]}
+    return {key: text for key, text in {HOG_EXEMPT: exempt, **found}.items() if text is not None}
 
 
 def _service_account(kind: Kind, known: Known) -> str | None:

@@ -8,11 +8,12 @@ less: a bound after Amdahl (1967), and never more than was seen.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from cepheid.analysis.findings import Cause
-from cepheid.analysis.scaling import GpuType, Seen, fit
+from cepheid.analysis.scaling import GpuType, Scaling, Seen, fit
 from cepheid.jobprofile import HeldBackBy, JobProfile, Outcome
 from cepheid.jobs.advice import IDLE_PERCENT
 from cepheid.jobs.pods import is_gpu
@@ -59,33 +60,102 @@ class ScalingVerdict:
         return None if self.speedup is None else self.speedup / 2
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """What the job would do on so many GPUs, in times what it does on those that it has now."""
+
+    gpus: int
+    speedup: float
+    low: float
+    high: float
+    """Between these with 90 %."""
+    runs: int
+    """So many were seen on as many GPUs."""
+    measured: float | None
+    """What these did, the middle one of them."""
+
+
 def scaling_verdict(runs: Sequence[JobProfile]) -> ScalingVerdict:
     """Of the same job, in any order; those that failed do not count."""
+    alike = _alike(runs)
+    if not alike:
+        return ScalingVerdict(helps=Helps.NOT_KNOWN, reason="no run of it with GPUs did not fail")
+    rates = rates_of(alike)
+    if rates is not None:
+        return _by_counts(_fitted(rates))
+    return _by_bottleneck(_latest(alike), alike)
+
+
+def scaling_curve(runs: Sequence[JobProfile]) -> tuple[CurvePoint, ...]:
+    """Over 1, 2, 4, ... GPUs up to twice the most that were seen, and over all that were.
+
+    Empty where runs do not show at least two numbers of them: then there is nothing to fit.
+    """
+    rates = rates_of(_alike(runs))
+    if rates is None:
+        return ()
+    fitted = _fitted(rates)
+    now, most = fitted.now, max(rates.counts)
+    doubling = {2**power for power in range(11) if 2**power <= min(2 * most, MOST_GPUS)}
+    counts = sorted({*doubling, *rates.counts, now.gpus})
+    places = [_of_size(now, gpus, of_workers=fitted.of_workers) for gpus in counts]
+    draws = fitted.scaling.samples([now, *places])
+    ratios = draws[:, 1:] / draws[:, :1]
+    bands = np.quantile(ratios, (0.05, 0.5, 0.95), axis=0)
+    unit = float(np.median(draws[:, 0]))
+    found = []
+    for gpus, low, speedup, high in zip(counts, *bands.tolist(), strict=True):
+        seen = [rate / unit for run, rate in rates.each if run.gpu_count == gpus]
+        found.append(
+            CurvePoint(
+                gpus=gpus,
+                speedup=round(speedup, 3),
+                low=round(low, 3),
+                high=round(high, 3),
+                runs=len(seen),
+                measured=round(float(np.median(seen)), 3) if seen else None,
+            )
+        )
+    return tuple(found)
+
+
+def _alike(runs: Sequence[JobProfile]) -> list[JobProfile]:
+    """On GPUs of the same model as the latest of those that did not fail."""
     usable = [
         run for run in runs if 0 < run.gpu_count <= MOST_GPUS and run.outcome is not Outcome.FAILED
     ]
     if not usable:
-        return ScalingVerdict(helps=Helps.NOT_KNOWN, reason="no run of it with GPUs did not fail")
-    latest = _latest(usable)
-    alike = [run for run in usable if _model(run) == _model(latest)]
-    rates = rates_of(alike)
-    if rates is not None:
-        return _by_counts(_latest([run for run, _ in rates.each]), rates)
-    return _by_bottleneck(latest, alike)
+        return []
+    model = _model(_latest(usable))
+    return [run for run in usable if _model(run) == model]
 
 
 def _latest(runs: Sequence[JobProfile]) -> JobProfile:
     return max(runs, key=lambda run: (run.ended or run.created, run.created, run.job.uid))
 
 
-def _by_counts(latest: JobProfile, rates: Rates) -> ScalingVerdict:
+class _Fitted(NamedTuple):
+    rates: Rates
+    now: Placement
+    of_workers: bool
+    """Whether more GPUs are more workers, rather than more in the one that there is."""
+    scaling: Scaling
+
+
+def _fitted(rates: Rates) -> _Fitted:
+    latest = _latest([run for run, _ in rates.each])
     one_worker = all(_shape(run)[0] == 1 for run, _ in rates.each)
     error = rates.error()
     model = _model(latest)
     seen = [Seen(_placement(run, model), rate, error) for run, rate in rates.each]
     now = _placement(latest, model)
-    twice = _twice(now, of_workers=not one_worker)
-    draws = fit(seen, [GpuType(model)]).samples([now, twice])
+    return _Fitted(rates, now, not one_worker, fit(seen, [GpuType(model)]))
+
+
+def _by_counts(fitted: _Fitted) -> ScalingVerdict:
+    rates, now = fitted.rates, fitted.now
+    twice = _twice(now, of_workers=fitted.of_workers)
+    draws = fitted.scaling.samples([now, twice])
     ratios = draws[:, 1] / draws[:, 0]
     low, speedup, high = (round(float(each), 3) for each in np.quantile(ratios, (0.05, 0.5, 0.95)))
     most = rates.counts[-1]
@@ -208,4 +278,13 @@ def _twice(now: Placement, *, of_workers: bool) -> Placement:
         workers *= 2
     else:
         each *= 2
+    return Placement(gpu_type=now.gpu_type, workers=workers, gpus_per_worker=each)
+
+
+def _of_size(now: Placement, gpus: int, *, of_workers: bool) -> Placement:
+    """As many workers as it takes, of the size that they have; or one as large."""
+    each = now.gpus_per_worker if of_workers else min(gpus, MOST_GPUS_PER_WORKER)
+    workers, rest = divmod(gpus, each)
+    if rest:
+        workers, each = gpus, 1
     return Placement(gpu_type=now.gpu_type, workers=workers, gpus_per_worker=each)

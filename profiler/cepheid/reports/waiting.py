@@ -1,0 +1,169 @@
+"""Who waited for what that others held, and when?
+
+A job waits from when it was made until its first container runs, and what it could have used is
+what it, or an earlier run of it, got in the end; where none ever ran, any GPU of the name that it
+asks for. One that runs is starved where its node had no more disk, network or memory for it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from cepheid.analysis.findings import Cause
+from cepheid.history.rows import LONGEST_SECONDS, microseconds
+from cepheid.jobprofile import JobProfile, Outcome, Reason
+from cepheid.jobs.advice import LEAST_LOST_PERCENT
+from cepheid.jobs.pods import MOST_GPUS
+from cepheid.reports.figures import memory_limit_bytes, peak_memory_bytes
+from cepheid.reports.holding import MOST, WHOLE, Claim, Pool, Resource, Stretch, ran, whole
+from cepheid.reports.moving import NO_GPUS, UNKNOWN_GPUS, Inventory
+
+LEAST_WAIT_SECONDS = 60.0
+"""Shorter waits are for an image or a volume, which nobody holds."""
+STARVED_SECONDS = 600.0
+"""So long before its end a job was short of the memory that its node had no more of."""
+AT_LIMIT = 0.9
+"""Of its own limit: killed there, a job has itself to blame."""
+_NOT_WAITING = frozenset({Reason.IMAGE, Reason.CONFIG, Reason.COMMAND})
+_STARVES = {Cause.DISK: Resource.DISK, Cause.NETWORK: Resource.NETWORK}
+
+Series = tuple[str, str]
+
+
+class Want(NamedTuple):
+    run: int
+    """Its place among the jobs that are looked at."""
+    pool: Pool
+    begin_us: int
+    end_us: int
+    amount: int
+
+
+class Offer(NamedTuple):
+    """What there is of something, for a job that could wait for it."""
+
+    pool: Pool
+    most: int | None
+    """As far as is known. What asks for more than there is waits for nobody."""
+
+    def may_hold_up(self, claim: Claim) -> bool:
+        """With GPUs a job waits for those, and for cores and memory beside them only where it is
+        known how many there are: otherwise nobody knows whether any were missing."""
+        if self.pool.name:
+            return self.pool.name == claim.gpu_name
+        return self.most is not None or not claim.gpus
+
+
+class Knowledge(NamedTuple):
+    """What tells where a job that waits could have run."""
+
+    offers: Mapping[str, Sequence[Offer]]
+    """By system."""
+    usual: Mapping[Series, frozenset[str]]
+    """Where runs of a job got their GPUs; of one without, on which systems they ran."""
+
+
+def offers_of(pools: Iterable[Pool], inventory: Inventory) -> dict[str, list[Offer]]:
+    """`pools` that all on their nodes share."""
+    found: dict[str, list[Offer]] = {}
+    for pool in pools:
+        found.setdefault(pool.system, []).append(Offer(pool, _most(pool, inventory)))
+    return found
+
+
+def usual_systems(
+    profiles: Sequence[JobProfile], claims: Sequence[Claim]
+) -> dict[Series, frozenset[str]]:
+    found: dict[Series, set[str]] = {}
+    for profile, claim in zip(profiles, claims, strict=True):
+        if profile.started is not None:
+            found.setdefault(series(profile), set()).update(claim.systems)
+    return {key: frozenset(systems) for key, systems in found.items()}
+
+
+def wanted_by(
+    profile: JobProfile, claim: Claim, run: int, known: Knowledge, window: Stretch
+) -> Iterator[Want]:
+    span = waited(profile, window)
+    if span is None:
+        return
+    where: Iterable[str] | None = known.usual.get(series(profile))
+    if profile.started is not None:
+        where = (*claim.systems,)
+    if where is None or UNKNOWN_GPUS in where:
+        where = known.offers
+    amounts = {
+        Resource.GPU: min(profile.gpu_count, MOST_GPUS),
+        Resource.GPU_MEMORY: claim.gpu_memory,
+        Resource.CPU: claim.cpu,
+        Resource.MEMORY: claim.memory,
+    }
+    for system in where:
+        for offer in known.offers.get(system, ()):
+            amount = amounts[offer.pool.resource]
+            fits = amount and (offer.most is None or amount <= offer.most)
+            if fits and offer.may_hold_up(claim):
+                yield Want(run, offer.pool, *span, amount)
+
+
+def starved(profile: JobProfile, run: int, window: Stretch) -> Iterator[Want]:
+    """It would have taken whatever it got."""
+    held = profile.held_back_by
+    if held is None and profile.reason is None:
+        return
+    span = ran(profile, window)
+    if span is None:
+        return
+    if held is not None and held.share_percent >= LEAST_LOST_PERCENT:
+        resource = next((_STARVES[cause] for cause in _STARVES if cause == held.kind), None)
+        for node in {*profile.nodes} if resource is not None else ():
+            yield Want(run, Pool(resource or Resource.DISK, NO_GPUS, node=node), *span, MOST)
+    if _node_was_full(profile) and profile.ended is not None:
+        begin = max(span[0], span[1] - int(1e6 * STARVED_SECONDS))
+        for node in {*profile.nodes}:
+            yield Want(run, Pool(Resource.MEMORY, NO_GPUS, node=node), begin, span[1], MOST)
+
+
+def waited(profile: JobProfile, window: Stretch) -> Stretch | None:
+    """From when to when, within the window."""
+    if profile.reason in _NOT_WAITING or profile.process is not None:
+        return None
+    begin = microseconds(profile.created)
+    if profile.started is not None and profile.waited_seconds is None:
+        end = microseconds(profile.started)
+    elif profile.waited_seconds is not None:
+        end = begin + int(1e6 * min(profile.waited_seconds, LONGEST_SECONDS))
+    elif profile.outcome is Outcome.RUNNING:
+        end = window[1]
+    elif profile.ended is not None:
+        end = microseconds(profile.ended)
+    else:
+        return None
+    if end - begin < 1e6 * LEAST_WAIT_SECONDS:
+        return None
+    begin, end = max(begin, window[0]), min(end, window[1])
+    return (begin, end) if begin < end else None
+
+
+def series(profile: JobProfile) -> Series:
+    return profile.job.namespace, profile.series
+
+
+def _most(pool: Pool, inventory: Inventory) -> int | None:
+    has: float | None = None
+    match pool.resource:
+        case Resource.GPU if inventory.is_told and pool.name.endswith(WHOLE):
+            has = inventory.gpu_count(pool.system) or None
+        case Resource.CPU:
+            has = inventory.cpu_cores(pool.system)
+        case Resource.MEMORY:
+            has = inventory.memory_bytes(pool.system)
+    return None if has is None else whole(pool.resource, has)
+
+
+def _node_was_full(profile: JobProfile) -> bool:
+    if profile.reason is Reason.EVICTED:
+        return "memory" in (profile.message or "").lower()
+    if profile.reason is not Reason.OOM_KILLED:
+        return False
+    limit, peak = memory_limit_bytes(profile), peak_memory_bytes(profile)
+    return limit is None or (peak is not None and peak < AT_LIMIT * limit)
