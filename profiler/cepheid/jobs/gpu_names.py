@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 GIGABYTES = re.compile(r"(\d+)\s?GB", re.IGNORECASE)
 MOST_CHARACTERS = 24
@@ -14,6 +15,7 @@ _VENDORS = re.compile(
 _FAMILY = re.compile(r"^(RTX|GTX|TITAN)[ -]+", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1024)
 def model_name(model: str) -> str:
     """`NVIDIA A100-SXM4-80GB`, with spaces or dashes, is A100-80 to those who talk about it."""
     plain = _FAMILY.sub(r"\1", _VENDORS.sub("", model).strip(" -"))

@@ -19,6 +19,7 @@ Read in this order:
     overlay    several jobs, begun at the same moment
     summary    many jobs at a glance
     waterfall  what ran when: the tasks of a workflow, the workers of a job
+    trial      how fast a job was, or would be, on each placement
     heading    what stands above the pictures: the answer, before the figures
     page       the HTML around them; page.css, page.js
     kinds      which kinds of pages there are

@@ -9,6 +9,7 @@ price has no cost: half of one would mislead.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cepheid.errors import UsageError
 from cepheid.jobprofile import JobProfile
@@ -91,5 +92,6 @@ def _money(name: str, value: object) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
+@lru_cache(maxsize=1024)
 def _key(name: str) -> str:
     return "".join(name.lower().replace("-", " ").replace("_", " ").split())
