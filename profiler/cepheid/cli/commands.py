@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 LOOK = "Look at jobs"
+ADVISE = "What to change"
 HISTORY = "Keep a history"
 CLUSTER = "In a cluster"
 
@@ -33,15 +34,23 @@ COMMANDS: Mapping[str, Listed] = {
     "jobs": Listed("List the jobs that were kept, the newest first.", LOOK),
     "job": Listed("Tell what happened to a job, and what to change next time.", LOOK),
     "stats": Listed("Add up what jobs took: time, CPU, GPUs, energy, cost.", LOOK),
+    "usage": Listed("Show what the fleet held, used and wasted, and what comes.", LOOK),
     "compare": Listed("Show what is really different between two runs.", LOOK),
     "plot": Listed("Draw jobs as HTML pages; their paths are printed.", LOOK),
+    "top": Listed("Show what nodes, GPUs and jobs do now, and will do next.", CLUSTER),
+    "check": Listed("Compare what jobs asked for with what they used.", ADVISE),
+    "rightsize": Listed("Say what to ask for next time, and how sure that is.", ADVISE),
+    "hogs": Listed("Name who holds what others wait for, and where it could go.", ADVISE),
+    "scale": Listed("Say whether more GPUs would help a job, and how sure that is.", ADVISE),
+    "trial": Listed("Try on which GPUs a job runs best: create, list, show, watch.", CLUSTER),
     "export": Listed("Write jobs as JSON Lines, CSV or Parquet.", HISTORY),
     "import": Listed("Read exported jobs into a history.", HISTORY, "import_jobs"),
     "prune": Listed("Delete jobs from a history, the oldest first.", HISTORY),
     "completion": Listed("Print a shell's completion script.", HISTORY),
     "agent": Listed("Profile this node, again and again, and annotate it.", CLUSTER),
     "operator": Listed("Keep a profile of every job, and annotate jobs.", CLUSTER),
-    "uninstall": Listed("Take what Cepheid wrote off Nodes, Pods and jobs.", CLUSTER),
+    "doctor": Listed("Say what is wrong with an installation, and what to type.", CLUSTER),
+    "uninstall": Listed("Take Cepheid, and what it wrote, off a cluster.", CLUSTER),
 }
 
 
@@ -68,9 +77,14 @@ class Commands(TyperGroup):
 
 @cache
 def load(name: str) -> Any:
-    """The function of that name in its module, or what `command()` there makes."""
+    """The function of that name in its module, or what `command()` there makes.
+
+    A module with a GROUP has several commands under its name.
+    """
     function = COMMANDS[name].module or name
     module = import_module(f"cepheid.cli.{function}")
+    if (group := getattr(module, "GROUP", None)) is not None:
+        return typer.main.get_command(group)
     make = getattr(module, "command", None)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, **getattr(module, "TYPER", {}))(make() if make else vars(module)[function])

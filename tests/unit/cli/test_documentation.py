@@ -34,6 +34,9 @@ def commands() -> dict[str, Any]:
 
 
 def options(command: Any) -> Iterator[str]:
+    """Of a command, and of those under it."""
+    for under in getattr(command, "commands", {}).values():
+        yield from options(under)
     for parameter in command.params:
         for name in (*parameter.opts, *parameter.secondary_opts):
             if name.startswith("-") and name != "--help":

@@ -1,0 +1,170 @@
+"""An uninstall shows first what goes, and then that goes, and nothing else."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from cepheid.annotations.api import ApiServer as Server
+from cepheid.doctor.belongings import LABEL, plan
+from cepheid.doctor.removing import carry_out
+from cepheid.history.in_cluster import connect_to
+from cepheid.jobs.kinds import KINDS
+from tests.cli.conftest import Run
+from tests.stage.api_server import ApiServer
+from tests.unit.manifests.files import INSTALL, UNINSTALL, Object, objects
+
+OURS = {"app.kubernetes.io/part-of": "cepheid"}
+NODE = "gpu-a"
+ANNOTATION = "ai.centaurus.io/free-gpu-score"
+
+
+@pytest.fixture
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """With everything of ours, and what others have."""
+    with ApiServer(tmp_path_factory.mktemp("uninstall")) as server:
+        server.admin.apply(*(one for one in objects(INSTALL)))
+        server.node(NODE)
+        server.admin("annotate", "node", NODE, f"{ANNOTATION}=3", "example.org/theirs=stays")
+        server.admin.apply(
+            _of("Namespace", "monitoring"),
+            _of("ClusterRole", "monitoring") | {"rules": []},
+            _of("ConfigMap", "mine", "monitoring"),
+        )
+        yield server
+
+
+def _of(kind: str, name: str, namespace: str | None = None) -> Object:
+    """What somebody else gave our label: so that our NetworkPolicies let it in."""
+    version = "rbac.authorization.k8s.io/v1" if kind == "ClusterRole" else "v1"
+    within = {} if namespace is None else {"namespace": namespace}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": name, "labels": OURS, **within},
+    }
+
+
+def rows(said: Any) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(said.stdout)
+    return found
+
+
+def left(api: ApiServer) -> set[str]:
+    """Of the kinds that we install, by our label; what is being deleted is gone."""
+    kinds = sorted({one["kind"] for one in objects(INSTALL)})
+    found = set()
+    for kind in kinds:
+        for one in api.admin.items(kind, "--all-namespaces", "--selector", _selector()):
+            if "deletionTimestamp" not in one["metadata"]:
+                found.add(f"{kind}/{one['metadata']['name']}")
+    return found
+
+
+def _selector() -> str:
+    return ",".join(f"{key}={value}" for key, value in LABEL.items())
+
+
+def test_it_shows_what_goes_does_nothing_and_then_does_it(cepheid: Run, api: ApiServer) -> None:
+    config = str(api.admin.kubeconfig)
+    before = left(api)
+    shown = cepheid("uninstall", "-o", "json", KUBECONFIG=config)
+    assert shown.returncode == 0
+    assert "nothing was done" in shown.stderr
+    assert "--yes does it" in shown.stderr
+    assert cepheid("uninstall", "--dry-run", "-o", "json", KUBECONFIG=config) == shown
+    assert left(api) == before
+    assert api.annotations("node", NODE)[ANNOTATION] == "3"
+    installed = {f"{one['kind']}/{one['metadata']['name']}" for one in objects(INSTALL)}
+    named = [f"{row['kind']}/{row['name']}" for row in rows(shown) if row["action"] == "delete"]
+    assert set(named) == installed
+    assert [row["name"] for row in rows(shown) if row["action"] == "clear"] == [NODE]
+    assert named.index("DaemonSet/cepheid-agent") < named.index("ClusterRole/cepheid-agent")
+    assert named[-1] == "Namespace/cepheid"
+
+    done = cepheid("uninstall", "--yes", KUBECONFIG=config)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(installed)} objects were deleted, 1 had annotations" in done.stderr
+    assert left(api) == {"Namespace/monitoring", "ClusterRole/monitoring"}
+    kept = api.annotations("node", NODE)
+    assert ANNOTATION not in kept
+    assert kept["example.org/theirs"] == "stays"
+    api.admin.within("monitoring").get("configmap", "mine")
+
+
+def test_a_table_of_it_fits_80_columns(cepheid: Run, api: ApiServer) -> None:
+    shown = cepheid("uninstall", KUBECONFIG=str(api.admin.kubeconfig))
+    lines = shown.stdout.splitlines()
+    assert lines[0].split()[:2] == ["ACTION", "KIND"]
+    assert max(map(len, lines)) <= 80
+    assert "kubectl get jobprofiles,placementtrials -A -o json" in shown.stderr
+
+
+def test_annotations_alone_go_at_once_as_the_job_in_the_manifests_asks(
+    cepheid: Run, api: ApiServer
+) -> None:
+    (job,) = [one for one in objects(UNINSTALL) if one["kind"] == "Job"]
+    program, *arguments = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert program == "cepheid"
+    config = str(api.admin.kubeconfig)
+    before = left(api)
+    dry = cepheid(*arguments, "--dry-run", KUBECONFIG=config)
+    assert dry.stdout == f"Node {NODE}\n"
+    assert "1 objects have annotations" in dry.stderr
+    done = cepheid(*arguments, KUBECONFIG=config)
+    assert (done.returncode, done.stdout) == (0, f"Node {NODE}\n")
+    assert "1 objects had annotations" in done.stderr
+    assert ANNOTATION not in api.annotations("node", NODE)
+    assert left(api) == before
+
+
+def test_a_namespace_with_somebody_elses_pod_stays(cepheid: Run, api: ApiServer) -> None:
+    api.pod("cepheid", "theirs", NODE)  # which applies the namespace without its label
+    api.admin("label", "namespace", "cepheid", _selector())
+    config = str(api.admin.kubeconfig)
+    shown = cepheid("uninstall", "-o", "json", KUBECONFIG=config)
+    assert "stays: Namespace cepheid: Pod cepheid/theirs" in shown.stderr
+    assert "Namespace" not in {row["kind"] for row in rows(shown)}
+    assert cepheid("uninstall", "--yes", KUBECONFIG=config).returncode == 0
+    assert "Namespace/cepheid" in left(api)
+    assert not {one for one in left(api) if one.startswith("DaemonSet")}
+    assert api.admin.within("cepheid").get("pod", "theirs")
+
+
+def test_pods_that_do_not_end_are_named(api: ApiServer) -> None:
+    """There is no controller here that deletes the pods of a DaemonSet."""
+    api.agent_kubeconfig(NODE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(api.admin.kubeconfig))
+        with Server(lambda: connect_to(None)) as server:
+            done = carry_out(server, plan(server), KINDS.keys(), pods_seconds=0)
+    assert done.still_there == [f"cepheid/cepheid-agent-{NODE}"]
+    assert done.failed == []
+
+
+def test_without_rights_nothing_goes_and_it_says_so(
+    cepheid: Run, api: ApiServer, tmp_path: Any
+) -> None:
+    config = yaml.safe_load(api.operator_kubeconfig("operator").read_text())
+    path = tmp_path / "operator.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    before = left(api)
+    said = cepheid("uninstall", "--yes", KUBECONFIG=str(path))
+    assert said.returncode == 1
+    assert "not looked at: reading Namespace cepheid: 403" in said.stderr
+    assert left(api) == before
+
+
+def test_a_second_time_there_is_nothing(cepheid: Run, api: ApiServer) -> None:
+    config = str(api.admin.kubeconfig)
+    assert cepheid("uninstall", "--yes", KUBECONFIG=config).returncode == 0
+    again = cepheid("uninstall", "-o", "json", KUBECONFIG=config)
+    spaces = [row for row in rows(again) if row["kind"] != "Namespace"]
+    assert spaces == []
+
+
+def test_both_words_at_once_are_refused(cepheid: Run) -> None:
+    said = cepheid("uninstall", "--dry-run", "--yes")
+    assert (said.returncode, said.stdout) == (2, "")

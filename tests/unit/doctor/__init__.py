@@ -1,0 +1,1 @@
+"""The rules of doctor on facts made up, and what they are compared with."""
