@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from cepheid.history import History
 from cepheid.jobprofile import JobProfile
-from cepheid.reports.hogs import EXEMPT
+from cepheid.reports.contention.hogs import EXEMPT
 from cepheid.reports.plain import width
 from tests.cli.conftest import Run
 from tests.unit.history.strategies import ATTACKS

@@ -12,8 +12,8 @@ import yaml
 
 from cepheid.cli.buffers import buffers
 from cepheid.history import History
-from cepheid.reports.advised import Rules
 from cepheid.reports.plain import width
+from cepheid.reports.sizing.advised import Rules
 from tests.cli import sizing
 from tests.cli.conftest import Ran, Run
 from tests.unit.reports.runs import pod_job

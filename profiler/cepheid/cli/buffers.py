@@ -14,7 +14,7 @@ def buffers(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command, which takes `rules`, the options that make them."""
 
     def choosing(**given: Any) -> None:
-        from cepheid.reports.advised import Rules
+        from cepheid.reports.sizing.advised import Rules
 
         mine = {name: given.pop(name) for name in _OPTIONS}
         command(rules=Rules(**mine), **given)
@@ -22,7 +22,7 @@ def buffers(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(choosing, command, "rules", _OPTIONS)
 
 
-# Named as in cepheid.reports.advised.Rules, whose defaults a test compares.
+# Named as in cepheid.reports.sizing.advised.Rules, whose defaults a test compares.
 _OPTIONS: dict[str, Any] = {
     "memory_buffer_percent": (
         Annotated[

@@ -15,7 +15,7 @@ from cepheid.cli.progress import progress
 
 if TYPE_CHECKING:
     from cepheid.jobprofile import JobProfile
-    from cepheid.reports.verdicts import CheckRow
+    from cepheid.reports.sizing.verdicts import CheckRow
 
 
 class FailOn(StrEnum):
@@ -60,8 +60,8 @@ def check(
 
     Memory by its peak; CPU and load of GPUs by what was sustained: one sample is no violation.
     """
-    from cepheid.reports.check import check
-    from cepheid.reports.verdicts import CheckRow
+    from cepheid.reports.sizing.check import check
+    from cepheid.reports.sizing.verdicts import CheckRow
 
     rows: list[CheckRow] = []
     count = 0

@@ -16,8 +16,8 @@ from cepheid.errors import UsageError
 
 if TYPE_CHECKING:
     from cepheid.jobprofile import JobProfile
-    from cepheid.reports.hogs import HogRow, Hogs
-    from cepheid.reports.moving import NodeType
+    from cepheid.reports.contention.hogs import HogRow, Hogs
+    from cepheid.reports.contention.moving import NodeType
 
 SINCE, LEAST = "1d", "10min"
 MOST_TOLD = 20
@@ -63,7 +63,7 @@ def hogs(
 
     Use counts only while others waited for the same and could have used it.
     """
-    from cepheid.reports.hogs import HogRow, Question, hogs
+    from cepheid.reports.contention.hogs import HogRow, Question, hogs
 
     now = datetime.now(UTC)
     begin = moment(since, "--since", now) or now
@@ -161,8 +161,8 @@ def _told(rows: "Sequence[HogRow]", columns: int) -> Iterator[str]:
 
 def _columns(by: By) -> "list[Column[HogRow]]":
     from cepheid.reports import words
-    from cepheid.reports.hog_words import holds
-    from cepheid.reports.holding import Resource
+    from cepheid.reports.contention.holding import Resource
+    from cepheid.reports.contention.wording import holds
 
     def waited(row: "HogRow") -> str:
         if not row.waiting_jobs:

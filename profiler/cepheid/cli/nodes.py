@@ -10,8 +10,8 @@ from cepheid.annotations.codec import decode_node
 from cepheid.errors import ForbiddenError
 from cepheid.history.in_cluster import connect_to
 from cepheid.jobs.pods import MOST_GPUS, is_gpu
-from cepheid.reports.holding import WHOLE
-from cepheid.reports.moving import NodeType
+from cepheid.reports.contention.holding import WHOLE
+from cepheid.reports.contention.moving import NodeType
 from cepheid.units import quantity
 
 PAGE = 500

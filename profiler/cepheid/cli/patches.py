@@ -7,12 +7,12 @@ from cepheid.cli.formats import Output, document, in_yaml, write_lines
 from cepheid.cli.places import say
 
 if TYPE_CHECKING:
-    from cepheid.reports.advised import Advised
-    from cepheid.reports.patch import Patch
+    from cepheid.reports.sizing.advised import Advised
+    from cepheid.reports.sizing.patch import Patch
 
 
 def show_patches(told: "Sequence[Advised]", output: Output) -> None:
-    from cepheid.reports.patch import patch_of
+    from cepheid.reports.sizing.patch import patch_of
 
     if output is Output.TABLE:
         write_lines(patch_lines(told))
@@ -35,7 +35,7 @@ def _as_document(patch: "Patch") -> dict[str, object]:
 
 def patch_lines(told: "Sequence[Advised]") -> Iterator[str]:
     """Beside commands, lines of YAML are comments: what is printed can be run."""
-    from cepheid.reports.patch import patch_of
+    from cepheid.reports.sizing.patch import patch_of
 
     made = [(each, patch_of(each)) for each in told]
     has_commands = any(one is not None and one.is_command for _, one in made)

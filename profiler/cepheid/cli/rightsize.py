@@ -17,8 +17,8 @@ from cepheid.cli.progress import progress
 from cepheid.errors import UsageError
 
 if TYPE_CHECKING:
-    from cepheid.reports.advised import AdviceRow, Advised, Rules
-    from cepheid.reports.evidence import Runs
+    from cepheid.reports.sizing.advised import AdviceRow, Advised, Rules
+    from cepheid.reports.sizing.evidence import Runs
 
 MOST_LOOKED_AT = 300
 """Runs of one job: those that show nothing are left out of them."""
@@ -63,8 +63,8 @@ def rightsize(
 
     BREAKS: of so many runs, as many would have been broken by what the others advise.
     """
-    from cepheid.reports.advised import AdviceRow
-    from cepheid.reports.rightsize import advise
+    from cepheid.reports.sizing.advised import AdviceRow
+    from cepheid.reports.sizing.rightsize import advise
 
     if job_id is not None and run is not None:
         raise UsageError("a job and --run were given", hint="give one of them")
@@ -89,7 +89,7 @@ def rightsize(
 def _found(
     kept: Jobs, place: Place, chosen: Chosen, job_id: str | None, run: str | None
 ) -> "list[Runs]":
-    from cepheid.reports.evidence import gathered
+    from cepheid.reports.sizing.evidence import gathered
 
     if job_id is None:
         is_of_run = of_run(kept, run, place.namespace)
@@ -162,7 +162,7 @@ def _summary(told: "Sequence[Advised]") -> Iterator[str]:
 
 def _columns(*, is_one: bool) -> "list[Column[AdviceRow]]":
     from cepheid.reports import words
-    from cepheid.reports.patch import short
+    from cepheid.reports.sizing.patch import short
 
     def container(row: "AdviceRow") -> str:
         return "/".join(name for name in (row.role, row.container) if name)

@@ -20,16 +20,16 @@ from cepheid.errors import ApiError, UsageError
 if TYPE_CHECKING:
     from cepheid.cli.usage_shown import Parts
     from cepheid.jobprofile import JobProfile
-    from cepheid.reports.ahead import Ahead, Capacity
-    from cepheid.reports.capacity import Held
-    from cepheid.reports.heatmap import HeatCell
-    from cepheid.reports.hours import Offset
+    from cepheid.reports.fleet_use.ahead import Ahead, Capacity
+    from cepheid.reports.fleet_use.capacity import Held
+    from cepheid.reports.fleet_use.heatmap import HeatCell
+    from cepheid.reports.fleet_use.hours import Offset
+    from cepheid.reports.fleet_use.usage import UsageReport
     from cepheid.reports.prices import Prices
-    from cepheid.reports.usage import UsageReport
 
 
 class By(StrEnum):
-    """As cepheid.reports.apportion has them, which takes a library to load."""
+    """As cepheid.reports.fleet_use.apportion has them, which takes a library to load."""
 
     USER = "user"
     NAMESPACE = "namespace"
@@ -85,7 +85,7 @@ def usage(  # noqa: PLR0913 - options of a command line
     if output is Output.CSV and (by is not None) + heatmap + (horizon is not None) > 1:
         raise UsageError("CSV holds one list", hint="ask for --by, --heatmap or --forecast alone")
     from cepheid.cli.usage_shown import Parts, Zone, show_parts
-    from cepheid.reports.hours import in_utc, local
+    from cepheid.reports.fleet_use.hours import in_utc, local
 
     listed = None if prices is None else _prices(prices)
     zone = Zone(in_utc, "UTC") if utc else Zone(local, time.strftime("%Z"))
@@ -107,8 +107,8 @@ class _Jobs:
     """Those that were asked for, read once for every part of the answer."""
 
     def __init__(self, kept: Jobs, chosen: Chosen, namespace: str | None) -> None:
-        from cepheid.reports.hours import seconds_of
-        from cepheid.reports.usage import Period
+        from cepheid.reports.fleet_use.hours import seconds_of
+        from cepheid.reports.fleet_use.usage import Period
 
         self._kept, self._chosen, self._namespace = kept, chosen, namespace
         self.period = Period(
@@ -139,19 +139,24 @@ class _Jobs:
                     yield one.profile
 
     def usage(self, by: By, prices: "Prices | None", offset: "Offset") -> "UsageReport":
-        from cepheid.reports.apportion import By as Group
-        from cepheid.reports.usage import usage
+        from cepheid.reports.fleet_use.apportion import By as Group
+        from cepheid.reports.fleet_use.usage import usage
 
         return usage(self, Group(by.value), self.period, prices=prices, offset=offset)
 
     def heatmap(self, offset: "Offset") -> "tuple[HeatCell, ...]":
-        from cepheid.reports.heatmap import heatmap
+        from cepheid.reports.fleet_use.heatmap import heatmap
 
         return heatmap(self, self.period, offset=offset)
 
     def ahead(self, horizon_hours: int, gpus: int | None, place: Place) -> "Ahead":
-        from cepheid.reports.ahead import Ahead
-        from cepheid.reports.capacity import forecast, held_over_time, hourly, needed_hours
+        from cepheid.reports.fleet_use.ahead import Ahead
+        from cepheid.reports.fleet_use.capacity import (
+            forecast,
+            held_over_time,
+            hourly,
+            needed_hours,
+        )
 
         held = held_over_time(self, min(self.period.now, self.period.until))
         begin, series = hourly(held, self.period.begin)
@@ -171,8 +176,8 @@ def _horizon(forecast: str | None, gpus: int | None) -> int | None:
         if gpus is not None:
             raise UsageError("--gpus is for a forecast", hint="give --forecast 7d too")
         return None
-    from cepheid.reports.capacity import MOST_HORIZON_HOURS
-    from cepheid.reports.hours import HOUR
+    from cepheid.reports.fleet_use.capacity import MOST_HORIZON_HOURS
+    from cepheid.reports.fleet_use.hours import HOUR
 
     seconds = length_seconds(forecast)
     if seconds is None or not HOUR <= seconds <= MOST_HORIZON_HOURS * HOUR:
@@ -181,7 +186,7 @@ def _horizon(forecast: str | None, gpus: int | None) -> int | None:
 
 
 def _capacity(gpus: int | None, place: Place, held: "Held") -> "Capacity | None":
-    from cepheid.reports.ahead import Capacity
+    from cepheid.reports.fleet_use.ahead import Capacity
 
     if gpus is not None:
         return Capacity(gpus, "--gpus")

@@ -8,12 +8,12 @@ from cepheid.cli.formats import Column, Output, document, screen_columns, show, 
 from cepheid.cli.job import wrapped
 from cepheid.cli.places import say
 from cepheid.reports import words
-from cepheid.reports.ahead import Ahead, DayAhead, days, lines, outage
-from cepheid.reports.apportion import CLOCK, By
-from cepheid.reports.capacity import ForecastRow
-from cepheid.reports.heatmap import HeatCell, picture
-from cepheid.reports.hours import Offset
-from cepheid.reports.usage import UsageReport, UsageRow
+from cepheid.reports.fleet_use.ahead import Ahead, DayAhead, days, lines, outage
+from cepheid.reports.fleet_use.apportion import CLOCK, By
+from cepheid.reports.fleet_use.capacity import ForecastRow
+from cepheid.reports.fleet_use.heatmap import HeatCell, picture
+from cepheid.reports.fleet_use.hours import Offset
+from cepheid.reports.fleet_use.usage import UsageReport, UsageRow
 
 
 @dataclass(frozen=True, slots=True)

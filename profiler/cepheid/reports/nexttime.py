@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from cepheid.jobprofile import Asked, JobProfile, Outcome, Reason
 from cepheid.jobs.advice import IDLE_PERCENT, SPARE, TOLD_SECONDS, WASTES
 from cepheid.reports import words
-from cepheid.reports.asked import amount, believed, reserved
 from cepheid.reports.figures import peak_memory_bytes
+from cepheid.reports.sizing.asked import amount, believed, reserved
 
 LEAST_FREED_BYTES = 2.0**28
 LEAST_FREED_CORES = 0.5

@@ -14,7 +14,7 @@ from cepheid.jobprofile import (
     Spread,
     Usage,
 )
-from cepheid.reports.moving import NodeType
+from cepheid.reports.contention.moving import NodeType
 
 GIB = 2.0**30
 A100, T4 = "NVIDIA A100-SXM4-80GB", "Tesla T4"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from cepheid.errors import CepheidError
 from cepheid.jobprofile import JobProfile
 from cepheid.model import FloatArray
-from cepheid.reports.ahead import Ahead, Capacity, days, lines, outage
-from cepheid.reports.capacity import (
+from cepheid.reports.fleet_use.ahead import Ahead, Capacity, days, lines, outage
+from cepheid.reports.fleet_use.capacity import (
     BackTest,
     Forecast,
     ForecastRow,
@@ -26,7 +26,7 @@ from cepheid.reports.capacity import (
     needed_hours,
     runs_out,
 )
-from cepheid.reports.hours import HOUR
+from cepheid.reports.fleet_use.hours import HOUR
 from tests.unit.history.strategies import PROFILES
 from tests.unit.reports.test_usage import BERLIN, NOW, at, job
 

@@ -21,10 +21,10 @@ from cepheid.jobprofile import (
     Worker,
 )
 from cepheid.jobs import pods
-from cepheid.reports.asked import givens, is_gpu, steadiness, workers_of
-from cepheid.reports.check import check
-from cepheid.reports.gpus_held import capacity_bytes
-from cepheid.reports.verdicts import CheckRow, Verdict
+from cepheid.reports.sizing.asked import givens, is_gpu, steadiness, workers_of
+from cepheid.reports.sizing.check import check
+from cepheid.reports.sizing.gpus_held import capacity_bytes
+from cepheid.reports.sizing.verdicts import CheckRow, Verdict
 from tests.unit.history.strategies import PROFILES
 from tests.unit.reports.runs import GIB, pod_job, process
 from tests.unit.reports.sizes import ALIKE, THROTTLED, batch, killed, stopped, with_launcher

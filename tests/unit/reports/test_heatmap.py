@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.jobprofile import JobProfile
-from cepheid.reports.heatmap import HeatCell, heatmap, picture
-from cepheid.reports.hours import HOUR, WEEK
-from cepheid.reports.usage import Period
+from cepheid.reports.fleet_use.heatmap import HeatCell, heatmap, picture
+from cepheid.reports.fleet_use.hours import HOUR, WEEK
+from cepheid.reports.fleet_use.usage import Period
 from tests.unit.history.strategies import PROFILES
 from tests.unit.reports.runs import pod_job
 from tests.unit.reports.test_usage import NOW, at, job

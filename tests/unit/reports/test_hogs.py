@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cepheid.jobprofile import HeldBackBy, JobProfile, Outcome, Reason, Spread, Usage
-from cepheid.reports.hogs import BY, EXEMPT, HogRow, Hogs, Question, hogs
+from cepheid.reports.contention.hogs import BY, EXEMPT, HogRow, Hogs, Question, hogs
 from tests import REPOSITORY
 from tests.unit.history.strategies import BEGIN, several
 from tests.unit.reports.contended import DAY, GIB, NODES, hour, idle, ran, waits

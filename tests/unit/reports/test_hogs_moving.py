@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from cepheid.cli.nodes import node_type
 from cepheid.jobprofile import Spread, Usage
-from cepheid.reports.holding import Resource, gpus_by_system, natural, taken, whole
-from cepheid.reports.moving import (
+from cepheid.reports.contention.holding import Resource, gpus_by_system, natural, taken, whole
+from cepheid.reports.contention.moving import (
     Inventory,
     NodeType,
     fits_on,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.reports.contention import Contention, free, merged, within
-from cepheid.reports.shares import BLOCK, Spans, beyond_share, level, most_held
+from cepheid.reports.contention.overlap import Contention, free, merged, within
+from cepheid.reports.contention.shares import BLOCK, Spans, beyond_share, level, most_held
 
 SECOND = 1_000_000
 Row = tuple[int, int, int, int]

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from cepheid.cli.formats import in_yaml
 from cepheid.cli.patches import command
 from cepheid.jobprofile import Asked, JobProfile
-from cepheid.reports.advised import Rules
-from cepheid.reports.evidence import gathered
-from cepheid.reports.patch import How, Patch, cron_job_of, patch_of, short
-from cepheid.reports.rightsize import advise
+from cepheid.reports.sizing.advised import Rules
+from cepheid.reports.sizing.evidence import gathered
+from cepheid.reports.sizing.patch import How, Patch, cron_job_of, patch_of, short
+from cepheid.reports.sizing.rightsize import advise
 from tests.cluster.binaries import binaries
 from tests.unit.history.strategies import ATTACKS, PROFILES
 from tests.unit.reports.runs import pod_job, process

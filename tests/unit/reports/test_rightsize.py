@@ -20,13 +20,13 @@ from cepheid.jobprofile import (
     Usage,
     Worker,
 )
-from cepheid.reports.advised import Action, AdviceRow, Advised, Rules
-from cepheid.reports.backtest import Need, broken
-from cepheid.reports.check import check
-from cepheid.reports.evidence import evidence, gathered
-from cepheid.reports.gpus_held import does, gpus_of, slices_of, smaller_types
-from cepheid.reports.rightsize import advise
-from cepheid.reports.rightsize_pods import cpu_quantity
+from cepheid.reports.sizing.advised import Action, AdviceRow, Advised, Rules
+from cepheid.reports.sizing.backtest import Need, broken
+from cepheid.reports.sizing.check import check
+from cepheid.reports.sizing.evidence import evidence, gathered
+from cepheid.reports.sizing.gpus_held import does, gpus_of, slices_of, smaller_types
+from cepheid.reports.sizing.pods import cpu_quantity
+from cepheid.reports.sizing.rightsize import advise
 from cepheid.units import quantity
 from tests.unit.history.strategies import PROFILES
 from tests.unit.reports.runs import GIB, pod_job, process

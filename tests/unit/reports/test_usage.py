@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cepheid.jobprofile import GpuHeld, JobProfile, Outcome, Spread, Usage, Worker
-from cepheid.reports.apportion import CLOCK, NO_GPU, SHARING, UNKNOWN, By
-from cepheid.reports.hours import HOUR, WEEK, Offset, Ran, in_utc, ran, seconds_of, week_seconds
+from cepheid.reports.fleet_use.apportion import CLOCK, NO_GPU, SHARING, UNKNOWN, By
+from cepheid.reports.fleet_use.hours import (
+    HOUR,
+    WEEK,
+    Offset,
+    Ran,
+    in_utc,
+    ran,
+    seconds_of,
+    week_seconds,
+)
+from cepheid.reports.fleet_use.usage import Period, UsageReport, UsageRow, usage
 from cepheid.reports.prices import price_list
-from cepheid.reports.usage import Period, UsageReport, UsageRow, usage
 from tests.unit.history.strategies import PROFILES
 from tests.unit.reports.runs import END, pod_job, process
 

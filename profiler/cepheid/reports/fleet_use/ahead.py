@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from cepheid.reports.capacity import Forecast, ForecastRow, Method, RunsOut, runs_out
-from cepheid.reports.hours import HOURS_A_DAY, HOURS_A_WEEK, Offset, in_utc, seconds_of
+from cepheid.reports.fleet_use.capacity import Forecast, ForecastRow, Method, RunsOut, runs_out
+from cepheid.reports.fleet_use.hours import HOURS_A_DAY, HOURS_A_WEEK, Offset, in_utc, seconds_of
 from cepheid.reports.words import counted, figure, in_percent, lasting
 
 MEANT_PERCENT = 90.0

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from cepheid.jobprofile import JobProfile
-from cepheid.reports.hours import HOURS_A_DAY, WEEKDAYS, Offset, Ran, week_seconds
+from cepheid.reports.fleet_use.hours import HOURS_A_DAY, WEEKDAYS, Offset, Ran, week_seconds
 from cepheid.reports.listing import gpu_count
 
 UNKNOWN = "(none)"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cepheid.jobprofile import JobProfile
-from cepheid.reports.evidence import Runs
+from cepheid.reports.sizing.evidence import Runs
 
 
 class Action(StrEnum):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cepheid.model import FloatArray
-from cepheid.reports.holding import Stretch
-from cepheid.reports.shares import IntArray, Spans
+from cepheid.reports.contention.holding import Stretch
+from cepheid.reports.contention.shares import IntArray, Spans
 
 
 class Waiters(NamedTuple):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from cepheid.jobprofile import JobProfile
 from cepheid.reports import words
-from cepheid.reports.findings import Kind
-from cepheid.reports.holding import Resource
-from cepheid.reports.moving import NO_GPUS, gpu_memory_each_bytes
+from cepheid.reports.contention.findings import Kind
+from cepheid.reports.contention.holding import Resource
+from cepheid.reports.contention.moving import NO_GPUS, gpu_memory_each_bytes
 
 GIB = 2.0**30
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 from cepheid.jobprofile import Asked, JobProfile
 from cepheid.jobs.advice import LEAST_WASTE_BYTES, LEAST_WASTE_CORES, WASTES
-from cepheid.reports import asked as was
-from cepheid.reports.advised import Action, Amount, Part, Rules, part
-from cepheid.reports.asked import Given, amount
-from cepheid.reports.backtest import Need, broken_by_most
-from cepheid.reports.check import CPU_WASTES
-from cepheid.reports.evidence import PodSeen, Runs
 from cepheid.reports.nexttime import (
     LEAST_FREED_BYTES,
     LEAST_FREED_CORES,
     ROOM_AFTER_KILL,
     memory_quantity,
 )
+from cepheid.reports.sizing import asked as was
+from cepheid.reports.sizing.advised import Action, Amount, Part, Rules, part
+from cepheid.reports.sizing.asked import Given, amount
+from cepheid.reports.sizing.backtest import Need, broken_by_most
+from cepheid.reports.sizing.check import CPU_WASTES
+from cepheid.reports.sizing.evidence import PodSeen, Runs
 from cepheid.units import quantity
 
 CHANGES = 0.1

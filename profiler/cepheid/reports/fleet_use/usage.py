@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from cepheid.jobprofile import JobProfile, Outcome
-from cepheid.reports.apportion import CLOCK, SHARING, By, Share, gpus_held, models_held
-from cepheid.reports.hours import HOUR, Offset, Ran, in_utc, ran
+from cepheid.reports.fleet_use.apportion import CLOCK, SHARING, By, Share, gpus_held, models_held
+from cepheid.reports.fleet_use.hours import HOUR, Offset, Ran, in_utc, ran
 from cepheid.reports.listing import cpu_seconds, energy_joules
 from cepheid.reports.prices import JOULES_PER_KWH, Prices, cost, gpu_hour
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cepheid.jobprofile import JobProfile
-from cepheid.reports.apportion import gpus_held
-from cepheid.reports.hours import (
+from cepheid.reports.fleet_use.apportion import gpus_held
+from cepheid.reports.fleet_use.hours import (
     HOUR,
     HOURS_A_DAY,
     HOURS_A_WEEK,
@@ -21,7 +21,7 @@ from cepheid.reports.hours import (
     ran,
     week_seconds,
 )
-from cepheid.reports.usage import Period, load_of
+from cepheid.reports.fleet_use.usage import Period, load_of
 
 CELL = 3
 LABEL = 4

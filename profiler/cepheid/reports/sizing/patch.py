@@ -20,9 +20,9 @@ from itertools import pairwise
 from typing import Any
 
 from cepheid.jobprofile import Asked, JobProfile
-from cepheid.reports import asked as was
-from cepheid.reports.advised import Action, AdviceRow, Advised
 from cepheid.reports.nexttime import DEADLINES
+from cepheid.reports.sizing import asked as was
+from cepheid.reports.sizing.advised import Action, AdviceRow, Advised
 from cepheid.units import quantity
 
 A_DAY_SECONDS = 86_400.0

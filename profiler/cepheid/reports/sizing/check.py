@@ -17,11 +17,11 @@ from cepheid.jobs.advice import (
     LOW_PERCENT,
     WASTES,
 )
-from cepheid.reports import asked as was
-from cepheid.reports.asked import Given, Used, believed
 from cepheid.reports.figures import peak_memory_bytes
-from cepheid.reports.gpus_held import capacity_bytes
-from cepheid.reports.verdicts import Case, CheckRow, Verdict, case_of
+from cepheid.reports.sizing import asked as was
+from cepheid.reports.sizing.asked import Given, Used, believed
+from cepheid.reports.sizing.gpus_held import capacity_bytes
+from cepheid.reports.sizing.verdicts import Case, CheckRow, Verdict, case_of
 
 AT_LIMIT = 0.98
 """Of a memory limit: so near to it the next run may be killed."""

@@ -13,9 +13,18 @@ from cepheid.history.rows import LONGEST_SECONDS, microseconds
 from cepheid.jobprofile import JobProfile, Outcome, Reason
 from cepheid.jobs.advice import LEAST_LOST_PERCENT
 from cepheid.jobs.pods import MOST_GPUS
+from cepheid.reports.contention.holding import (
+    MOST,
+    WHOLE,
+    Claim,
+    Pool,
+    Resource,
+    Stretch,
+    ran,
+    whole,
+)
+from cepheid.reports.contention.moving import NO_GPUS, UNKNOWN_GPUS, Inventory
 from cepheid.reports.figures import memory_limit_bytes, peak_memory_bytes
-from cepheid.reports.holding import MOST, WHOLE, Claim, Pool, Resource, Stretch, ran, whole
-from cepheid.reports.moving import NO_GPUS, UNKNOWN_GPUS, Inventory
 
 LEAST_WAIT_SECONDS = 60.0
 """Shorter waits are for an image or a volume, which nobody holds."""

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from cepheid.errors import CepheidError
 from cepheid.jobprofile import JobProfile
-from cepheid.reports.apportion import gpus_held
-from cepheid.reports.hours import HOUR, HOURS_A_DAY, HOURS_A_WEEK, ran
+from cepheid.reports.fleet_use.apportion import gpus_held
+from cepheid.reports.fleet_use.hours import HOUR, HOURS_A_DAY, HOURS_A_WEEK, ran
 
 if TYPE_CHECKING:
     from cepheid.model import FloatArray

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cepheid.jobprofile import JobProfile, Outcome, Reason
-from cepheid.reports import asked as was
-from cepheid.reports.asked import Given, believed
 from cepheid.reports.figures import peak_memory_bytes
-from cepheid.reports.gpus_held import GpuSeen, gpus_of
 from cepheid.reports.nexttime import LEAST_SECONDS
-from cepheid.reports.verdicts import Case, case_of
+from cepheid.reports.sizing import asked as was
+from cepheid.reports.sizing.asked import Given, believed
+from cepheid.reports.sizing.gpus_held import GpuSeen, gpus_of
+from cepheid.reports.sizing.verdicts import Case, case_of
 
 MOST_RUNS = 30
 """Of a job, the latest: what it needed a year ago is not what it needs."""

@@ -13,13 +13,13 @@ docs/asked-and-used.md has it with an example by hand.
 
 from collections.abc import Iterator, Sequence
 
-from cepheid.reports.advised import Action, Advised, Amount, Part, Rules, part
-from cepheid.reports.asked import SERVICES
-from cepheid.reports.backtest import Need, broken_by_most
-from cepheid.reports.evidence import Runs, RunSeen
 from cepheid.reports.nexttime import DEADLINES, ROOM_AFTER_DEADLINE, deadline_seconds
-from cepheid.reports.rightsize_gpus import gpu_parts
-from cepheid.reports.rightsize_pods import pod_parts
+from cepheid.reports.sizing.advised import Action, Advised, Amount, Part, Rules, part
+from cepheid.reports.sizing.asked import SERVICES
+from cepheid.reports.sizing.backtest import Need, broken_by_most
+from cepheid.reports.sizing.evidence import Runs, RunSeen
+from cepheid.reports.sizing.gpus import gpu_parts
+from cepheid.reports.sizing.pods import pod_parts
 
 
 def advise(runs: Runs, rules: Rules) -> Advised:

@@ -13,8 +13,8 @@ from enum import StrEnum
 from cepheid.annotations.codec import HOG_EXEMPT
 from cepheid.history.rows import microseconds
 from cepheid.jobprofile import JobProfile
-from cepheid.reports import hog_words
-from cepheid.reports.findings import (
+from cepheid.reports.contention import wording as hog_words
+from cepheid.reports.contention.findings import (
     Finding,
     Kind,
     beyond_shares,
@@ -24,9 +24,9 @@ from cepheid.reports.findings import (
     named,
     waiters,
 )
-from cepheid.reports.holding import Resource, natural
-from cepheid.reports.moving import Inventory, NodeType, inventory_of
-from cepheid.reports.scene import Scene
+from cepheid.reports.contention.holding import Resource, natural
+from cepheid.reports.contention.moving import Inventory, NodeType, inventory_of
+from cepheid.reports.contention.scene import Scene
 from cepheid.reports.stats import GROUPS
 
 EXEMPT = (HOG_EXEMPT, "true")

@@ -12,17 +12,17 @@ from enum import StrEnum
 
 from cepheid.jobprofile import JobProfile
 from cepheid.jobs.advice import IDLE_PERCENT
-from cepheid.reports.contention import Contention, Waiters, merged
-from cepheid.reports.holding import Hold, Pool, Resource, Stretch, taken
-from cepheid.reports.moving import (
+from cepheid.reports.contention.holding import Hold, Pool, Resource, Stretch, taken
+from cepheid.reports.contention.moving import (
     NO_GPUS,
     Inventory,
     fits_on,
     holds_memory_of,
     without_gpus,
 )
-from cepheid.reports.scene import Scene
-from cepheid.reports.shares import Beyond
+from cepheid.reports.contention.overlap import Contention, Waiters, merged
+from cepheid.reports.contention.scene import Scene
+from cepheid.reports.contention.shares import Beyond
 
 LEAST_OF_NODE = 0.1
 """Of a node's cores or memory, as Jobanalyzer has it: less of it stands in nobody's way."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cepheid.history.rows import LONGEST_SECONDS, microseconds
 from cepheid.jobprofile import Asked, JobProfile, Outcome, Spread
 from cepheid.jobs.pods import MOST_GPUS, is_gpu
-from cepheid.reports.moving import NO_GPUS, UNKNOWN_GPUS, Inventory, system_of
+from cepheid.reports.contention.moving import NO_GPUS, UNKNOWN_GPUS, Inventory, system_of
 from cepheid.units import quantity
 
 WHOLE_GPU = "nvidia.com/gpu"

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from cepheid.jobs.gpu_names import model_name
-from cepheid.reports import asked as was
-from cepheid.reports.advised import Action, Amount, Part, Rules, part
-from cepheid.reports.backtest import Need, broken, broken_by_most
-from cepheid.reports.evidence import Runs
-from cepheid.reports.gpus_held import GpuSeen, does, peaks_of, slices_of, smaller_types
+from cepheid.reports.sizing import asked as was
+from cepheid.reports.sizing.advised import Action, Amount, Part, Rules, part
+from cepheid.reports.sizing.backtest import Need, broken, broken_by_most
+from cepheid.reports.sizing.evidence import Runs
+from cepheid.reports.sizing.gpus_held import GpuSeen, does, peaks_of, slices_of, smaller_types
 
 SECONDS_PER_HOUR = 3600.0
 SLICE = " MIG "

@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from cepheid.jobprofile import JobProfile
-from cepheid.reports.contention import Contention, free, within
-from cepheid.reports.holding import (
+from cepheid.reports.contention.holding import (
     WHOLE,
     Claim,
     Hold,
@@ -25,10 +24,10 @@ from cepheid.reports.holding import (
     used_on_nodes,
     whole,
 )
-from cepheid.reports.moving import Inventory
-from cepheid.reports.shares import Beyond, Spans, beyond_share, most_held
-from cepheid.reports.stats import GROUPS
-from cepheid.reports.waiting import (
+from cepheid.reports.contention.moving import Inventory
+from cepheid.reports.contention.overlap import Contention, free, within
+from cepheid.reports.contention.shares import Beyond, Spans, beyond_share, most_held
+from cepheid.reports.contention.waiting import (
     Knowledge,
     Want,
     offers_of,
@@ -36,6 +35,7 @@ from cepheid.reports.waiting import (
     usual_systems,
     wanted_by,
 )
+from cepheid.reports.stats import GROUPS
 
 
 @dataclass(frozen=True, slots=True)

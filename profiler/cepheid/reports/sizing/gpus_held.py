@@ -17,8 +17,8 @@ from cepheid.gpu_models import peaks_of as found_peaks
 from cepheid.jobprofile import JobProfile
 from cepheid.jobs.advice import IDLE_PERCENT
 from cepheid.jobs.gpu_names import GIGABYTES
-from cepheid.reports import asked as was
-from cepheid.reports.asked import Given, believed
+from cepheid.reports.sizing import asked as was
+from cepheid.reports.sizing.asked import Given, believed
 
 GB = 2.0**30
 """What 80GB in the name of a model means: its driver counts in MiB."""

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from cepheid.jobprofile import JobProfile, Worker
 from cepheid.jobs.advice import TOLD_SECONDS
-from cepheid.reports import asked as was
-from cepheid.reports.asked import Given, Used, believed, change_percent
+from cepheid.reports.sizing import asked as was
+from cepheid.reports.sizing.asked import Given, Used, believed, change_percent
 
 
 class Verdict(StrEnum):
