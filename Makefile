@@ -1,6 +1,6 @@
 # The two commands of the README are `make demo` and `make test`; both do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint unit e2e bench bench-agent bench-operator bench-history bench-trials bench-cli images kind-load manifests lock
+.PHONY: help demo down test lint unit e2e bench bench-agent bench-operator bench-history bench-trials bench-cli bench-reports images kind-load manifests lock
 
 # The name of the demo's cluster: another one runs beside it.
 NAME ?= demo
@@ -86,6 +86,12 @@ bench-trials: ## the search for a placement on jobs of known truth, beside a gri
 bench-cli: ## cepheid run beside time, psrecord and memory_profiler: overhead, accuracy, bytes; start-up
 	@$(BOOTSTRAP) python
 	@$(VENV_PYTHON) -m tests.bench.laptop $(ARGS)
+
+# Likewise. About two minutes.
+bench-reports: ## every report on 10,000 jobs, cepheid top on 1,000 nodes of kwok: CPU, memory, requests
+	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.cluster binaries >&2
+	@$(VENV_PYTHON) -m tests.bench.reports $(ARGS)
 
 images: ## all images as one OCI archive; prints its path (root, Debian)
 	@$(BOOTSTRAP) cluster

@@ -21,7 +21,7 @@ from cepheid.jobprofile import (
     Worker,
 )
 from cepheid.jobs import pods
-from cepheid.reports.sizing.asked import givens, is_gpu, steadiness, workers_of
+from cepheid.reports.sizing.asked import givens, is_gpu, steadiness
 from cepheid.reports.sizing.check import check
 from cepheid.reports.sizing.gpus_held import capacity_bytes
 from cepheid.reports.sizing.verdicts import CheckRow, Verdict
@@ -284,7 +284,7 @@ def test_a_gpu_is_what_the_pods_say_is_one(resource: str) -> None:
 def test_a_worker_whose_role_its_name_does_not_tell_is_of_none() -> None:
     both = with_launcher(pod_job())
     odd = replace(both, workers=(Worker(name="x", memory_bytes=1.0),))
-    assert [workers_of(one, odd) for one in givens(odd)] == [(), ()]
+    assert [one.workers for one in givens(odd)] == [(), ()]
 
 
 @given(PROFILES, st.booleans())

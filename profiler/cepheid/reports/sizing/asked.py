@@ -43,6 +43,8 @@ class Given:
     containers: tuple[Asked, ...]
     """Each once, as most pods have it."""
     gpus: int = 0
+    workers: tuple[Worker, ...] = ()
+    """All of the job's where it has one role; else those whose name tells this one alone."""
 
     def request(self, resource: str) -> float | None:
         """Without a request the limit counts, as for the scheduler; None where one is silent."""
@@ -52,29 +54,35 @@ class Given:
         return _sum([amount(one.limits, resource) for one in self.containers])
 
 
-def givens(profile: JobProfile) -> tuple[Given, ...]:
-    """By role, in the order in which they stand in the record."""
+def givens(profile: JobProfile, workers: Sequence[Worker] | None = None) -> tuple[Given, ...]:
+    """By role, in the order in which they stand in the record; `workers`, where more are known."""
     roles: dict[str | None, dict[str, Asked]] = {}
     for one in profile.asked:
         containers = roles.setdefault(one.role, {})
         if one.container not in containers or one.pods > containers[one.container].pods:
             containers[one.container] = one
-    return tuple(_given(role, tuple(containers.values())) for role, containers in roles.items())
-
-
-def workers_of(
-    given: Given, profile: JobProfile, workers: Sequence[Worker] | None = None
-) -> tuple[Worker, ...]:
-    """Those of one role: all where there is one; else those whose name says so, and no other."""
     everyone = tuple(profile.workers if workers is None else workers)
-    roles = {one.role for one in profile.asked}
-    if len(roles) <= 1:
-        return everyone
+    of_role = _by_role(everyone, profile.job.name, tuple(roles))
     return tuple(
-        worker
-        for worker in everyone
-        if [role for role in roles if role and _names(worker.name, profile, role)] == [given.role]
+        _given(role, tuple(containers.values()), of_role[role])
+        for role, containers in roles.items()
     )
+
+
+def _by_role(
+    workers: tuple[Worker, ...], job: str, roles: tuple[str | None, ...]
+) -> dict[str | None, tuple[Worker, ...]]:
+    """`bert-worker-0` of the job bert is a Worker."""
+    if len(roles) <= 1:
+        return dict.fromkeys(roles, workers)
+    marks = {role: f"-{role.lower()}-" for role in roles if role}
+    found: dict[str | None, list[Worker]] = {role: [] for role in roles}
+    for worker in workers:
+        name = f"-{worker.name.removeprefix(job)}-".lower()
+        named = [role for role, mark in marks.items() if mark in name]
+        if len(named) == 1:
+            found[named[0]].append(worker)
+    return {role: tuple(own) for role, own in found.items()}
 
 
 def most_used(workers: Sequence[Worker], figure: str) -> list[Used]:
@@ -146,11 +154,11 @@ def change_percent(asked: float | None, used: float | None) -> float | None:
     return percent if math.isfinite(percent) else None
 
 
-def _given(role: str | None, containers: tuple[Asked, ...]) -> Given:
+def _given(role: str | None, containers: tuple[Asked, ...], workers: tuple[Worker, ...]) -> Given:
     pods = min(MOST_PODS, max(one.pods for one in containers))
     names = {name for one in containers for name in (*one.limits, *one.requests) if is_gpu(name)}
     count = sum(reserved(one, name) or 0.0 for one in containers for name in names)
-    return Given(role, pods, containers, int(count) if count < MOST else 0)
+    return Given(role, pods, containers, int(count) if count < MOST else 0, workers)
 
 
 # The same few texts stand in thousands of jobs.
@@ -160,8 +168,3 @@ _quantity = lru_cache(maxsize=4096)(quantity)
 def _sum(amounts: Sequence[float | None]) -> float | None:
     known = [one for one in amounts if one is not None]
     return sum(known) if known and len(known) == len(amounts) else None
-
-
-def _names(worker: str, profile: JobProfile, role: str) -> bool:
-    """`bert-worker-0` of the job bert is a Worker."""
-    return f"-{role.lower()}-" in f"-{worker.removeprefix(profile.job.name)}-".lower()

@@ -100,12 +100,13 @@ def gpus_of(profile: JobProfile, givens: Sequence[Given] | None = None) -> GpuSe
     for given in was.givens(profile) if givens is None else givens:
         if not given.gpus:
             continue
-        workers = was.workers_of(given, profile)
-        loads = was.most_used(workers, "gpu_util_percent")
+        loads = was.most_used(given.workers, "gpu_util_percent")
         idle = sum(steady * one.amount <= IDLE_PERCENT for one in loads)
         held, pods = held + given.gpus * given.pods, pods + given.pods
         used += given.gpus * max(0, given.pods - idle)
-        memories += [one.amount / given.gpus for one in was.most_used(workers, "gpu_memory_bytes")]
+        memories += [
+            one.amount / given.gpus for one in was.most_used(given.workers, "gpu_memory_bytes")
+        ]
     load = None if util is None else believed(util.max)
     if not held or (load is None and not memories):
         return None

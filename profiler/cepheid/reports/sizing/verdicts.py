@@ -107,8 +107,8 @@ class Case:
 
     def used(self, given: Given, figure: str) -> list[Used]:
         """Of the workers of one role, the most first."""
-        workers = was.workers_of(given, self.profile, self.workers)
-        return was.most_used(workers, figure) or was.alone(self.profile, self.givens, figure)
+        used = was.most_used(given.workers, figure)
+        return used or was.alone(self.profile, self.givens, figure)
 
     def whole(self, figure: str) -> Used | None:
         """Of the job as a whole."""
@@ -129,4 +129,5 @@ class Case:
 
 def case_of(profile: JobProfile, workers: Sequence[Worker] = ()) -> Case:
     """`workers`, where all of them are known: in the record of a large job only some are."""
-    return Case(profile, tuple(workers) or profile.workers, was.givens(profile))
+    everyone = tuple(workers) or profile.workers
+    return Case(profile, everyone, was.givens(profile, everyone))
