@@ -156,7 +156,8 @@ def _pod(node: str) -> Document:
 def cost(command: Sequence[str], more: Mapping[str, str]) -> Cost:
     """By `time`: of a child of ours the kernel would count our own memory too."""
     with tempfile.NamedTemporaryFile("r") as told:
-        timed = ["/usr/bin/time", "--format=%U %S %M", f"--output={told.name}", CEPHEID, *command]
+        timed = ["/usr/bin/time", "--format=%U %S %M", f"--output={told.name}"]
+        timed += [str(CEPHEID), *command]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **more}
         done = subprocess.run(timed, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
