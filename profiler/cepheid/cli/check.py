@@ -71,7 +71,7 @@ def check(
             profile = one.profile
             if chosen.fits(profile) and is_of_run(profile) and _is_named(profile, jobs):
                 count += 1
-                rows += [row for row in check(profile, one.workers) if every or row.is_violation]
+                rows += check(profile, one.workers, every=every)
     show(rows, CheckRow, _columns(), output)
     found = sum(row.is_violation for row in rows)
     say(_summary(found, count, run))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from cepheid.jobprofile import JobProfile, Worker
 from cepheid.jobs.advice import TOLD_SECONDS
@@ -59,6 +60,18 @@ class CheckRow:
     why: str | None
 
 
+class Judged(NamedTuple):
+    """One resource, before anybody wants the row of it: most fit, and are not shown."""
+
+    resource: str
+    unit: str
+    verdict: Verdict
+    asked: float | None = None
+    used: Used | None = None
+    sustained: float | None = None
+    why: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A job on trial."""
@@ -76,33 +89,25 @@ class Case:
         """Whether it shows what the job needs."""
         return self.is_long and was.shows_need(self.profile)
 
-    def row(
-        self,
-        resource: str,
-        unit: str,
-        verdict: Verdict,
-        asked: float | None = None,
-        used: Used | None = None,
-        sustained: float | None = None,
-        why: str | None = None,
-    ) -> CheckRow:
-        peak = None if used is None else used.amount
+    def row(self, one: Judged) -> CheckRow:
+        job, peak = self.profile.job, None if one.used is None else one.used.amount
+        counts = peak if one.sustained is None else one.sustained
         return CheckRow(
-            job=self.profile.job.name,
-            id=self.profile.job.uid,
-            namespace=self.profile.job.namespace,
-            kind=self.profile.job.kind,
+            job=job.name,
+            id=job.uid,
+            namespace=job.namespace,
+            kind=job.kind,
             user=self.profile.user or self.profile.service_account,
-            worker=None if used is None else used.worker,
-            resource=resource,
-            unit=unit,
-            asked=asked,
+            worker=None if one.used is None else one.used.worker,
+            resource=one.resource,
+            unit=one.unit,
+            asked=one.asked,
             peak=peak,
-            sustained=sustained,
-            difference_percent=change_percent(asked, peak if sustained is None else sustained),
-            verdict=verdict,
-            is_violation=verdict in VIOLATIONS,
-            why=why,
+            sustained=one.sustained,
+            difference_percent=change_percent(one.asked, counts),
+            verdict=one.verdict,
+            is_violation=one.verdict in VIOLATIONS,
+            why=one.why,
         )
 
     def used(self, given: Given, figure: str) -> list[Used]:
