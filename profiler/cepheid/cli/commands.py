@@ -37,6 +37,9 @@ COMMANDS: Mapping[str, Listed] = {
     "usage": Listed("Show what the fleet held, used and wasted, and what comes.", LOOK),
     "compare": Listed("Show what is really different between two runs.", LOOK),
     "plot": Listed("Draw jobs as HTML pages; their paths are printed.", LOOK),
+    "report": Listed(
+        "Write one page on the fleet, which opens in any browser.", LOOK, "fleet_report"
+    ),
     "top": Listed("Show what nodes, GPUs and jobs do now, and will do next.", CLUSTER),
     "check": Listed("Compare what jobs asked for with what they used.", ADVISE),
     "rightsize": Listed("Say what to ask for next time, and how sure that is.", ADVISE),

@@ -75,9 +75,9 @@ def hogs(
         by=by.value,
         least_seconds=_seconds(least),
         exempt=[_label(text) for text in exempt or ()],
-        nodes=_nodes(place),
+        nodes=nodes_at(place),
     )
-    runs = _runs(place, begin)
+    runs = runs_since(place, begin)
     found = hogs(runs, question)
     shown = [*found.rows, *found.exempt, *found.left_out] if all_rows else [*found.rows]
     show(shown, HogRow, _columns(by), output)
@@ -88,7 +88,7 @@ def hogs(
         raise typer.Exit(1)
 
 
-def _runs(place: Place, since: datetime) -> "list[JobProfile]":
+def runs_since(place: Place, since: datetime) -> "list[JobProfile]":
     """Those that ended since, and those that have not: the last look at these may be older."""
     from cepheid.history import Query
     from cepheid.jobprofile import Outcome
@@ -106,7 +106,7 @@ def _runs(place: Place, since: datetime) -> "list[JobProfile]":
     return [*found.values()]
 
 
-def _nodes(place: Place) -> "tuple[NodeType, ...]":
+def nodes_at(place: Place) -> "tuple[NodeType, ...]":
     if not place.is_cluster:
         return ()
     from cepheid.cli.nodes import nodes_of

@@ -49,7 +49,7 @@ def stats(
 
     if by not in GROUPS and not by.startswith(LABEL):
         raise UsageError(f"--by is {by!r}", hint=f"one of {', '.join(GROUPS)}, or {LABEL}KEY")
-    listed = None if prices is None else _prices(prices)
+    listed = None if prices is None else read_prices(prices)
     with place.open() as kept, progress("reading jobs") as step:
         fitting = (
             one.profile
@@ -72,7 +72,7 @@ def stats(
         say(f"note: {found.total.jobs_without_cost} jobs are without a cost{why}")
 
 
-def _prices(path: Path) -> "Prices":
+def read_prices(path: Path) -> "Prices":
     from cepheid.reports.prices import EXAMPLE, price_list
 
     return price_list(read_document(path, "the price list", f"as {EXAMPLE}"))

@@ -15,6 +15,7 @@ from cepheid.cli.filters import Chosen, filters, length_seconds
 from cepheid.cli.formats import Output
 from cepheid.cli.places import Jobs, Place, at_a_place, say
 from cepheid.cli.progress import progress
+from cepheid.cli.stats import read_prices
 from cepheid.errors import ApiError, UsageError
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def usage(  # noqa: PLR0913 - options of a command line
     from cepheid.cli.usage_shown import Parts, Zone, show_parts
     from cepheid.reports.fleet_use.hours import in_utc, local
 
-    listed = None if prices is None else _prices(prices)
+    listed = None if prices is None else read_prices(prices)
     zone = Zone(in_utc, "UTC") if utc else Zone(local, time.strftime("%Z"))
     if by is None and not heatmap and horizon is None:
         by = By.USER
@@ -201,13 +202,6 @@ def _capacity(gpus: int | None, place: Place, held: "Held") -> "Capacity | None"
     if not held.most:
         return None
     return Capacity(held.most, "the most that were ever held at once")
-
-
-def _prices(path: Path) -> "Prices":
-    from cepheid.cli.stats import read_document
-    from cepheid.reports.prices import EXAMPLE, price_list
-
-    return price_list(read_document(path, "the price list", f"as {EXAMPLE}"))
 
 
 def _tell(parts: "Parts", prices: "Prices | None") -> None:
