@@ -5,7 +5,7 @@
 # The name of the demo's cluster: another one runs beside it.
 NAME ?= demo
 # Of pytest, beside each other: more than there are cores, since most tests wait; see tests/pieces.py.
-WORKERS ?= 4
+WORKERS ?= 3
 # What compares with what the machine itself did: not beside a cluster that wants all its cores.
 ALONE := tests/laptop
 VENV_PYTHON := .venv/bin/python

@@ -88,9 +88,10 @@ def test_a_start_that_is_killed_can_still_be_removed(
 
 def test_starts_at_the_same_moment_do_not_get_in_each_others_way(before: Traces) -> None:
     left, right = RACERS
+    one_node = f"--node=only={INVENTORIES / 't4-shared.json'}"
     starts = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.cluster", "up", f"--name={name}"],
+            [sys.executable, "-m", "tests.cluster", "up", f"--name={name}", one_node],
             cwd=REPOSITORY,
             stdout=subprocess.PIPE,
             text=True,
