@@ -291,7 +291,7 @@ def test_jobs_that_are_too_old_leave_the_history_after_a_run(laptop: Laptop) -> 
 
 def test_of_too_large_a_history_the_oldest_leave_it_after_a_run(laptop: Laptop) -> None:
     small = Laptop(laptop.folder, {"CEPHEID_KEEP_MIB": "0.1"})
-    long = TimeSeries("cpu_cores", range(20_000), [random.random() for _ in range(20_000)])  # noqa: S311
+    long = TimeSeries("cpu_cores", range(100_000), [random.random() for _ in range(100_000)])  # noqa: S311
     small.run("--name", "first", "true")
     with small.history() as history:
         history.keep_series(small.only().job.uid, [long])
