@@ -149,12 +149,14 @@ def _week(runs: "Sequence[JobProfile]", period: "Period", offset: "Offset") -> "
 
 def _hogs(runs: "Sequence[JobProfile]", begin: datetime, now: datetime, place: Place) -> list[str]:
     """Who held what others waited for, in a sentence each."""
-    from cepheid.reports.contention.hogs import Question, hogs
+    from cepheid.reports.contention.hogs import HogRow, Question, hogs
     from cepheid.reports.words import sentence
 
     found = hogs(runs, Question(since=begin, now=now, nodes=nodes_at(place)))
-    worst = {row.who: row for row in reversed(found.rows)}  # the first of each counts
-    named = [worst[who] for who in dict.fromkeys(row.who for row in found.rows)]
-    said = [f"{row.who}: {row.why}. {sentence(row.advice)}" for row in named[:MOST_HOGS]]
-    left = len(named) - len(said)
+    worst: dict[str, HogRow] = {}
+    for row in found.rows:
+        worst.setdefault(row.who, row)
+    named = [*worst.values()][:MOST_HOGS]
+    said = [f"{row.who}: {row.why}. {sentence(row.advice)}" for row in named]
+    left = len(worst) - len(said)
     return [*said, f"`cepheid hogs` names {left} more."] if left > 0 else said
