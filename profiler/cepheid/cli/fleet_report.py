@@ -100,7 +100,7 @@ def _seen(
         bars=[
             ("GPU hours by namespace", _hours(spaces.rows)),
             ("GPU hours by user", _hours(users.rows)),
-            ("GPU hours by model", _hours(models.rows)),
+            ("GPU hours by model", _shortly_named(_hours(models.rows))),
         ],
         held=_held(runs, period),
         week=_week(runs, period, offset),
@@ -126,6 +126,15 @@ def _hours(rows: "Sequence[UsageRow]") -> "list[Hours]":
         for row in rows
         if row.gpu_hours_held
     ]
+
+
+def _shortly_named(models: "list[Hours]") -> "list[Hours]":
+    from dataclasses import replace
+
+    from cepheid.jobs.gpu_names import told_apart
+
+    names = told_apart(one.name for one in models)
+    return [replace(one, name=names[one.name]) for one in models]
 
 
 def _held(runs: "Sequence[JobProfile]", period: "Period") -> list[tuple[str, float]]:

@@ -14,6 +14,8 @@ from cepheid.plots.wording import label
 
 MOST_BARS = 15
 ROW_PIXELS, AROUND_PIXELS, BELOW_PIXELS = 26, 96, 44
+LEAST_PIXELS = 180
+"""On a phone the names of the parts take three lines of it."""
 FAINTEST = 0.06
 DAY_HOURS = 24
 NAME_CHARACTERS = 24
@@ -119,7 +121,7 @@ def _bars(title: str, rows: Sequence[Hours]) -> Chart | None:
             hovermode="closest",
             showlegend=True,
         ),
-        height_pixels=ROW_PIXELS * len(shown) + AROUND_PIXELS,
+        height_pixels=max(LEAST_PIXELS, ROW_PIXELS * len(shown) + AROUND_PIXELS),
     )
 
 
@@ -153,7 +155,10 @@ def _over_time(held: Sequence[tuple[str, float]]) -> Chart | None:
 
 
 def _week(cells: Sequence[Cell], zone: str) -> Chart | None:
-    """A square for each hour of the week, the fuller the more GPUs were held, with their number."""
+    """A square for each hour of the week, the fuller the more GPUs were held, with their number.
+
+    Days side by side and hours below each other: a phone has room for seven columns, not for 24.
+    """
     known = [cell for cell in cells if cell.gpus is not None]
     most = max((cell.gpus or 0.0 for cell in known), default=0.0)
     if not most:
@@ -167,41 +172,43 @@ def _week(cells: Sequence[Cell], zone: str) -> Chart | None:
             {
                 "type": "scatter",
                 "mode": "markers+text",
-                "x": [cell.hour for cell in known],
-                "y": [days.index(cell.weekday) for cell in known],
+                "x": [days.index(cell.weekday) for cell in known],
+                "y": [cell.hour for cell in known],
                 "marker": {
                     "symbol": "square",
-                    "size": 26,
+                    "size": 22,
                     "color": [seen_through("@1", round(0.7 * share, 3)) for share in shares],
                 },
                 "text": [_brief(cell.gpus or 0.0) for cell in known],
                 "textfont": {"color": "@ink", "size": 10},
                 "customdata": [[cell.weekday, told(cell.gpus or 0.0)] for cell in known],
-                "hovertemplate": "%{customdata[0]} %{x}:00: %{customdata[1]} GPUs<extra></extra>",
+                "hovertemplate": "%{customdata[0]} %{y}:00: %{customdata[1]} GPUs<extra></extra>",
             }
         ],
         layout=layout(
             x={
-                "range": [-0.7, DAY_HOURS - 0.3],
+                "tickmode": "array",
+                "tickvals": list(range(len(days))),
+                "ticktext": days,
+                "range": [-0.6, len(days) - 0.4],
+                "side": "top",
+                "fixedrange": True,
+                "showgrid": False,
+                "zeroline": False,
+            },
+            y={
+                "range": [DAY_HOURS - 0.4, -0.6],
                 "tickvals": list(range(0, DAY_HOURS, 3)),
                 "ticktext": [f"{hour}:00" for hour in range(0, DAY_HOURS, 3)],
                 "fixedrange": True,
                 "showgrid": False,
                 "zeroline": False,
             },
-            y={
-                "tickmode": "array",
-                "tickvals": list(range(len(days))),
-                "ticktext": days,
-                "range": [len(days) - 0.4, -0.6],
-                "fixedrange": True,
-                "showgrid": False,
-                "zeroline": False,
-            },
+            margin={"l": 52, "r": 14, "t": 30, "b": 10},
             hovermode="closest",
             showlegend=False,
         ),
-        height_pixels=280,
+        height_pixels=640,
     )
 
 
