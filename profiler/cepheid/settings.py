@@ -20,7 +20,46 @@ def _set(default: Any, words: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSettings:
-    """What every process can be told: where Prometheus is, where it answers, how it logs."""
+    """Of every process that runs in a cluster."""
+
+    listen: str = _set("0.0.0.0:9402", "Where /metrics, /healthz and /readyz are served.")
+    log_format: str = _set("text", "text or json.")
+    log_level: str = _set("info", "debug, info, warning or error.")
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("log_format", ("text", "json")),
+            ("log_level", ("debug", "info", "warning", "error")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise UsageError(
+                    f"{flag(name)} is {getattr(self, name)!r}", hint=f"one of {', '.join(allowed)}"
+                )
+        _ = self.listen_address
+
+    def _hold(self, *limits: tuple[str, float, float]) -> None:
+        for name, least, most in limits:
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UsageError(
+                    f"{flag(name)} is {value:g}", hint=f"from {least:g} to {most:g} it can be"
+                )
+
+    def _address(self, name: str) -> tuple[str, int]:
+        given: str = getattr(self, name)
+        host, colon, port = given.rpartition(":")
+        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
+            raise UsageError(f"{flag(name)} is {given!r}", hint="host:port, such as 0.0.0.0:9402")
+        return host.strip("[]"), int(port)
+
+    @property
+    def listen_address(self) -> tuple[str, int]:
+        return self._address("listen")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusSettings(ProcessSettings):
+    """Of one that reads metrics."""
 
     prometheus_url: str = _set(
         "http://prometheus.cepheid-monitoring.svc:9090",
@@ -36,11 +75,9 @@ class ProcessSettings:
     prometheus_timeout_seconds: float = _set(10.0, "For one query.")
     prometheus_answer_mib: float = _set(8.0, "The largest answer that is read, unpacked.")
     most_series: int = _set(4000, "Series taken; what is beyond is left out and counted.")
-    listen: str = _set("0.0.0.0:9402", "Where /metrics, /healthz and /readyz are served.")
-    log_format: str = _set("text", "text or json.")
-    log_level: str = _set("info", "debug, info, warning or error.")
 
     def __post_init__(self) -> None:
+        ProcessSettings.__post_init__(self)
         if not self.prometheus_url.startswith(("http://", "https://")):
             raise UsageError(
                 f"prometheus-url is {self.prometheus_url!r}", hint="it starts with http(s)://"
@@ -50,31 +87,7 @@ class ProcessSettings:
             ("prometheus_answer_mib", 0.1, 1024.0),
             ("most_series", 1, 1_000_000),
         )
-        for name, allowed in (
-            ("log_format", ("text", "json")),
-            ("log_level", ("debug", "info", "warning", "error")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise UsageError(
-                    f"{flag(name)} is {getattr(self, name)!r}", hint=f"one of {', '.join(allowed)}"
-                )
-        _ = self.listen_address
         _ = self.headers
-
-    def _hold(self, *limits: tuple[str, float, float]) -> None:
-        for name, least, most in limits:
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise UsageError(
-                    f"{flag(name)} is {value:g}", hint=f"from {least:g} to {most:g} it can be"
-                )
-
-    @property
-    def listen_address(self) -> tuple[str, int]:
-        host, colon, port = self.listen.rpartition(":")
-        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
-            raise UsageError(f"listen is {self.listen!r}", hint="host:port, such as 0.0.0.0:9402")
-        return host.strip("[]"), int(port)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -88,7 +101,7 @@ class ProcessSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings(ProcessSettings):
+class AgentSettings(PrometheusSettings):
     """Of `cepheid agent`."""
 
     node_name: str = field(metadata={"words": "The node that it runs on and writes to."})
@@ -104,7 +117,7 @@ class AgentSettings(ProcessSettings):
                 "the name of the node is missing",
                 hint="give --node-name or CEPHEID_NODE_NAME; in a pod from spec.nodeName",
             )
-        ProcessSettings.__post_init__(self)
+        PrometheusSettings.__post_init__(self)
         self._hold(
             ("pass_seconds", 1.0, 3600.0),
             ("window_seconds", 300.0, 7 * 86400.0),
@@ -115,7 +128,7 @@ class AgentSettings(ProcessSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorSettings(ProcessSettings):
+class OperatorSettings(PrometheusSettings):
     """Of `cepheid operator`."""
 
     listen: str = _set("0.0.0.0:9403", "Where /metrics, /healthz and /readyz are served.")
@@ -140,9 +153,18 @@ class OperatorSettings(ProcessSettings):
     history_days: float = _set(0.0, "Jobs that ended earlier leave the history; 0 for never.")
     history_series_days: float = _set(30.0, "The same for time series alone.")
 
+    idle_after_seconds: float = _set(
+        1800.0, "GPUs of a job unused for so long are idle, in namespaces with an idle policy."
+    )
+    suspend_after_seconds: float = _set(
+        3600.0, "From when that was told until such a job is suspended."
+    )
+
     def __post_init__(self) -> None:
-        ProcessSettings.__post_init__(self)
+        PrometheusSettings.__post_init__(self)
         self._hold(
+            ("idle_after_seconds", 60.0, 86400.0),
+            ("suspend_after_seconds", 60.0, 86400.0),
             ("write_seconds", 0.0, 3600.0),
             ("live_seconds", 1.0, 86400.0),
             ("relist_seconds", 5.0, 86400.0),
@@ -157,6 +179,42 @@ class OperatorSettings(ProcessSettings):
                 f"history-granularity is {self.history_granularity!r}",
                 hint="one of summary, time_series",
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtenderSettings(ProcessSettings):
+    """Of `cepheid extender`."""
+
+    listen: str = _set("0.0.0.0:9404", "Where /metrics, /healthz and /readyz are served.")
+    serve: str = _set("0.0.0.0:9443", "Where kube-scheduler asks.")
+    certificate_file: str = _set("", "Its certificate, read again when it changes. [plain HTTP]")
+    key_file: str = _set("", "The key of that.")
+    client_ca_file: str = _set("", "Who asks must have a certificate signed by one of these.")
+    profiles: str = _set(
+        "cepheid",
+        "Pods with one of these as their schedulerName, separated by commas; others never.",
+    )
+    relist_seconds: float = _set(600.0, "After so long everything is listed anew.")
+    tell_per_second: float = _set(5.0, "Events a second, at most, that say what was considered.")
+
+    def __post_init__(self) -> None:
+        ProcessSettings.__post_init__(self)
+        self._hold(("relist_seconds", 5.0, 86400.0), ("tell_per_second", 0.0, 1000.0))
+        _ = self.serve_address
+        if bool(self.certificate_file) != bool(self.key_file):
+            raise UsageError(
+                "a certificate without its key, or the other way round",
+                hint="--certificate-file and --key-file go together",
+            )
+        if self.client_ca_file and not self.certificate_file:
+            raise UsageError(
+                "client-ca-file without a certificate of its own",
+                hint="give --certificate-file and --key-file too",
+            )
+
+    @property
+    def serve_address(self) -> tuple[str, int]:
+        return self._address("serve")
 
 
 def names_in(text: str) -> tuple[str, ...]:
