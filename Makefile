@@ -1,6 +1,6 @@
 # The two commands of the README are `make demo` and `make test`; both do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint unit e2e bench bench-agent bench-operator bench-history bench-trials bench-cli bench-reports images kind-load manifests lock
+.PHONY: help demo down test lint unit e2e bench bench-agent bench-operator bench-history bench-trials bench-scheduler bench-cli bench-reports bench-extender images kind-load manifests lock
 
 # The name of the demo's cluster: another one runs beside it.
 NAME ?= demo
@@ -82,6 +82,11 @@ bench-trials: ## the search for a placement on jobs of known truth, beside a gri
 	@$(BOOTSTRAP) python
 	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench.trials $(ARGS)
 
+# Likewise. About five minutes, on one core.
+bench-scheduler: ## jobs as of published traces on mixed nodes: default scheduler, bin packing, the extender
+	@$(BOOTSTRAP) python
+	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench.scheduler $(ARGS)
+
 # Likewise. About three minutes.
 bench-cli: ## cepheid run beside time, psrecord and memory_profiler: overhead, accuracy, bytes; start-up
 	@$(BOOTSTRAP) python
@@ -92,6 +97,12 @@ bench-reports: ## every report on 10,000 jobs, cepheid top on 1,000 nodes of kwo
 	@$(BOOTSTRAP) python
 	@$(VENV_PYTHON) -m tests.cluster binaries >&2
 	@$(VENV_PYTHON) -m tests.bench.reports $(ARGS)
+
+# Likewise. About ten minutes.
+bench-extender: ## the extender on 1,000 nodes of kwok: 50 questions a second; a real kube-scheduler with and without it
+	@$(BOOTSTRAP) python
+	@$(VENV_PYTHON) -m tests.cluster binaries >&2
+	@OPENBLAS_NUM_THREADS=1 $(VENV_PYTHON) -m tests.bench.extender $(ARGS)
 
 images: ## all images as one OCI archive; prints its path (root, Debian)
 	@$(BOOTSTRAP) cluster
