@@ -34,6 +34,7 @@ _NUMBERS = count(1)
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with surroundings(tmp_path_factory.mktemp("stage")) as made:
         made.world.add_node("gpu-a", gpus=2)  # of which Prometheus is told
+        made.world.add_node("gpu-idle", gpus=12)
         made.prometheus.start()
         yield made
 

@@ -183,7 +183,7 @@ def submit_many(api: ApiServer, namespace: str, count: int) -> list[Submitted]:
 @contextmanager
 def computing(stage: Stage, job: Submitted, pod_name: str) -> Iterator[None]:
     """As Prometheus sees it: a core and a half, 3 GiB, and nine tenths of a GPU."""
-    (node,) = stage.world.nodes
+    node = stage.world.nodes[0]
     cores, memory = Timeline(1.5), Timeline(3 * GIB)
     pod = Pod(job.namespace, pod_name, cores=cores, memory_bytes=memory)
     node.pods.append(pod)

@@ -122,11 +122,11 @@ def test_a_file_is_for_its_owners_eyes(tmp_path: Path) -> None:
 def test_what_was_pruned_makes_the_file_smaller(tmp_path: Path, by: str) -> None:
     path = tmp_path / "history.db"
     with History.open(path) as history:
-        history.keep(profile(number, advice=ADVICE) for number in range(2000))
+        history.keep(profile(number, advice=ADVICE) for number in range(3000))
     full_bytes = path.stat().st_size
     with History.open(path) as history:
         if by == "age":
-            history.prune(ended_before=profile(1900).ended)
+            history.prune(ended_before=profile(2900).ended)
         else:
             history.prune(most_each_namespace=100)
         assert history.count() == 100

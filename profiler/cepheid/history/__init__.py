@@ -19,6 +19,7 @@ Read in this order:
     statements what is asked of them, and which of two records stays
     pruning    what goes when it is old, or too much
     store      History itself; glance: its newest jobs, without waiting for SQLAlchemy
+    in_file    a file, asked as a history is, by a glance wherever that is enough
     in_cluster the JobProfiles of a cluster, asked as a history is
     lines      a job as a line of JSON; sheet: as a row of a table; parquet: the same in columns
     exchange   export and import

@@ -107,7 +107,8 @@ class Database:
                 hint="try again later",
             ) from problem
         except DBAPIError as problem:
-            raise _said(problem, self.place) from problem
+            is_lost = isinstance(problem, OperationalError | InterfaceError)
+            raise in_words(problem.orig, self.place, is_lost=is_lost) from problem
 
 
 def _make_file(place: File) -> None:
@@ -212,9 +213,12 @@ _POSTGRESQL = (
 )
 
 
-def _said(problem: DBAPIError, place: File | Server) -> HistoryError:
-    code = _code(problem)
-    words = next(iter(str(problem.orig).strip().splitlines()), type(problem.orig).__name__)
+def in_words(
+    cause: BaseException | None, place: File | Server, *, is_lost: bool = False
+) -> HistoryError:
+    """What a driver said, as an error of ours. `is_lost`: with the connection, unless it says."""
+    code = _code(cause, is_lost=is_lost)
+    words = next(iter(str(cause).strip().splitlines()), type(cause).__name__)
     for kind, codes, hint in _SQLITE if isinstance(place, File) else _POSTGRESQL:
         if code.startswith(codes):
             return kind(f"the history {place} did not do what was asked: {words}", hint=hint)
@@ -225,9 +229,7 @@ def _said(problem: DBAPIError, place: File | Server) -> HistoryError:
     )
 
 
-def _code(problem: DBAPIError) -> str:
-    cause = problem.orig
+def _code(cause: BaseException | None, *, is_lost: bool) -> str:
     if isinstance(cause, sqlite3.Error):
         return getattr(cause, "sqlite_errorname", "")
-    lost = "08" if isinstance(problem, OperationalError | InterfaceError) else ""
-    return getattr(cause, "sqlstate", None) or lost
+    return getattr(cause, "sqlstate", None) or ("08" if is_lost else "")

@@ -71,7 +71,31 @@ def _template(connection: Connection) -> None:
     _run(connection, "CREATE INDEX cepheid_jobs_template ON cepheid_jobs (template, until_us)")
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_jobs, _series_and_workers, _template)
+def _acts(connection: Connection) -> None:
+    """Not of a kept job: what is done to one is written down while it runs."""
+    _run(
+        connection,
+        """CREATE TABLE cepheid_acts (
+             uid {text} NOT NULL,
+             what {text} NOT NULL,
+             occasion {text} NOT NULL,
+             at_us BIGINT NOT NULL,
+             namespace {text} NOT NULL,
+             kind {text} NOT NULL,
+             name {text} NOT NULL,
+             words {text} NOT NULL,
+             PRIMARY KEY (uid, what, occasion)
+           )""",
+        "CREATE INDEX cepheid_acts_at ON cepheid_acts (at_us)",
+    )
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    _jobs,
+    _series_and_workers,
+    _template,
+    _acts,
+)
 
 
 def is_current(connection: Connection) -> bool:

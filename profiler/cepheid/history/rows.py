@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cepheid.errors import HistoryBrokenError
-from cepheid.jobprofile import JobProfile, ProfileError, Worker, from_json, to_json
+from cepheid.jobprofile import (
+    JobProfile,
+    ProfileError,
+    WithoutWorkers,
+    Worker,
+    from_json,
+    to_json,
+)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -46,8 +53,12 @@ def to_row(profile: JobProfile, workers: Sequence[Worker] = ()) -> dict[str, Any
     }
 
 
-def from_row(uid: str, document: bytes, workers: bytes | None = None) -> Kept:
+def from_row(
+    uid: str, document: bytes, workers: bytes | None = None, *, with_workers: bool = True
+) -> Kept:
     try:
+        if not with_workers:
+            return Kept(from_json(zlib.decompress(document), WithoutWorkers))
         return Kept(from_json(zlib.decompress(document)), unpack_workers(workers))
     except (ProfileError, zlib.error, msgspec.MsgspecError) as problem:
         raise HistoryBrokenError(

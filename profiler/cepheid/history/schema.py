@@ -51,3 +51,17 @@ series = Table(
     Column("begin_ms", BigInteger, primary_key=True),
     Column("packed", LargeBinary, nullable=False),  # see `samples`
 )
+
+acts = Table(
+    "cepheid_acts",
+    metadata,
+    Column("uid", Text, primary_key=True),  # of the job
+    Column("what", Text, primary_key=True),
+    Column("occasion", Text, primary_key=True),  # the same is written down once
+    Column("at_us", BigInteger, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("words", Text, nullable=False),
+    Index("cepheid_acts_at", "at_us"),
+)

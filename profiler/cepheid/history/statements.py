@@ -18,7 +18,7 @@ LAST_CHARACTER = "\U0010ffff"
 
 def keep_better(connection: Connection) -> Any:
     """A finished record before a running one, and among equals the one that knows more."""
-    insert = _insert(connection)(jobs)
+    insert = inserting(connection)(jobs)
     new = insert.excluded
     columns = (column for column in jobs.c if column.name not in {"id", "uid", "workers"})
     is_better = or_(
@@ -40,7 +40,7 @@ def keep_better(connection: Connection) -> Any:
 
 
 def keep_latest_chunk(connection: Connection) -> Any:
-    insert = _insert(connection)(series)
+    insert = inserting(connection)(series)
     return insert.on_conflict_do_update(
         index_elements=list(series.primary_key), set_={"packed": insert.excluded.packed}
     )
@@ -110,6 +110,6 @@ def one(connection: Connection, uid: str, *columns: ColumnElement[Any], whole: b
     return found[0]
 
 
-def _insert(connection: Connection) -> Any:
+def inserting(connection: Connection) -> Any:
     """Both can say what is to happen to a record that is there already; SQL itself cannot."""
     return {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[connection.dialect.name]

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from sqlalchemy import Select, func, select
 
-from cepheid.history import pruning
+from cepheid.history import acts, pruning
+from cepheid.history.acts import Act
 from cepheid.history.database import Database
 from cepheid.history.place import place_of
 from cepheid.history.query import EVERY_JOB, Query
@@ -111,13 +112,16 @@ class History:
         kept = from_row(found, document, packed)
         return kept.workers or kept.profile.workers
 
-    def each(self, query: Query = EVERY_JOB) -> Iterator[Kept]:
-        """All of them as they are at this moment, the newest first, without holding them all."""
+    def each(self, query: Query = EVERY_JOB, *, with_workers: bool = True) -> Iterator[Kept]:
+        """All of them as they are at this moment, the newest first, without holding them all.
+
+        Who holds them all needs less memory and time without their workers.
+        """
         columns = (jobs.c.uid, jobs.c.document, jobs.c.workers)
         with self._database.reading() as connection:
             streamed = connection.execution_options(yield_per=BATCH_JOBS)
             for uid, document, packed in streamed.execute(newest_first(query, *columns)):
-                yield from_row(uid, document, packed)
+                yield from_row(uid, document, packed, with_workers=with_workers)
 
     def count(self, query: Query = EVERY_JOB) -> int:
         statement = select(func.count()).select_from(jobs).where(*conditions(query))
@@ -159,6 +163,23 @@ class History:
             for (metric, worker), group in groupby(rows, key=lambda row: (row[0], row[1]))
         ]
 
+    def note(self, act: Act) -> None:
+        """Once, however often it is told."""
+        with self._database.writing() as connection:
+            acts.keep(connection, act)
+
+    def acts(
+        self,
+        *,
+        since: datetime | None = None,
+        namespace: str | None = None,
+        uid: str | None = None,
+        limit: int = 50,
+    ) -> list[Act]:
+        """What was done to jobs, the newest first."""
+        with self._database.reading() as connection:
+            return acts.find(connection, since=since, namespace=namespace, uid=uid, limit=limit)
+
     def prune(
         self,
         *,
@@ -178,6 +199,7 @@ class History:
                 pruning.drop_series_before(connection, microseconds(series_ended_before))
             if ended_before is not None:
                 gone += pruning.drop_jobs_before(connection, microseconds(ended_before))
+                acts.drop_before(connection, microseconds(ended_before))
             if most_each_namespace is not None:
                 gone += pruning.keep_newest_of_each_namespace(connection, most_each_namespace)
             if most_bytes is not None:

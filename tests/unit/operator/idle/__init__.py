@@ -1,0 +1,1 @@
+"""The idle policy: what is decided, and on what grounds."""
