@@ -26,6 +26,8 @@ _SCALES = {
 _BYTES = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**10))
 _TIMES = (("d", 86_400), ("h", 3_600), ("m", 60))
 _FEW = 10
+_LENGTH = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(s|min|m|h|d|w)", re.ASCII)
+_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def quantity(text: str) -> float | None:
@@ -37,6 +39,12 @@ def quantity(text: str) -> float | None:
     if unit not in _SCALES or (unit and exponent):
         return None
     return float(number + (exponent or "")) * _SCALES[unit]
+
+
+def length_seconds(text: str) -> float | None:
+    """`90min`, `8h`, `7d`; None for what is none."""
+    found = _LENGTH.fullmatch(text.strip())
+    return None if found is None else float(found[1]) * _SECONDS[found[2]]
 
 
 def in_bytes(amount: float) -> str:

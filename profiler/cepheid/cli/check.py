@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,8 +11,9 @@ from cepheid.cli.completing import names
 from cepheid.cli.filters import Chosen, filters
 from cepheid.cli.formats import Column, Output, show
 from cepheid.cli.of_run import of_run
-from cepheid.cli.places import Place, at_a_place, say
+from cepheid.cli.places import Place, at_a_place, say, why_none
 from cepheid.cli.progress import progress
+from cepheid.reports import words
 
 if TYPE_CHECKING:
     from cepheid.jobprofile import JobProfile
@@ -74,7 +76,7 @@ def check(
                 rows += check(profile, one.workers, every=every)
     show(rows, CheckRow, _columns(), output)
     found = sum(row.is_violation for row in rows)
-    say(_summary(found, count, run))
+    say(_summary(found, count, run) if count else why_none(place))
     if fail_on is not None and found:
         raise typer.Exit(1)
 
@@ -85,18 +87,15 @@ def _is_named(profile: "JobProfile", wanted: list[str] | None) -> bool:
 
 
 def _summary(found: int, jobs: int, run: str | None) -> str:
-    from cepheid.reports.words import counted
-
-    if not jobs:
-        return "no job fits"
     if not found:
-        return f"no finding in {counted(jobs, 'job')}"
+        return f"no finding in {words.counted(jobs, 'job')}"
     hint = "cepheid rightsize" if run is None else f"cepheid rightsize --run {run}"
-    return f"{counted(found, 'finding')} in {counted(jobs, 'job')}. hint: {hint}"
+    return f"{words.counted(found, 'finding')} in {words.counted(jobs, 'job')}. hint: {hint}"
 
 
 def _columns() -> "list[Column[CheckRow]]":
-    from cepheid.reports import words
+    # Thousands of jobs ask for the same, and each uses something else of it.
+    asked = lru_cache(maxsize=4096)(said)
 
     def peak(row: "CheckRow") -> str:
         if row.sustained is None:
@@ -111,7 +110,7 @@ def _columns() -> "list[Column[CheckRow]]":
         Column("JOB", lambda row: row.job, matters=9, least=12, middle=True),
         Column("WORKER", lambda row: row.worker or "", matters=6, least=9, middle=True),
         Column("RESOURCE", lambda row: row.resource, matters=9),
-        Column("ASKED", lambda row: said(row.asked, row.unit), right=True, matters=9),
+        Column("ASKED", lambda row: asked(row.asked, row.unit), right=True, matters=9),
         Column("PEAK", peak, right=True, matters=9),
         Column("DIFFERENCE", difference, right=True, matters=7),
         Column("VERDICT", lambda row: str(row.verdict), matters=9),
@@ -120,8 +119,6 @@ def _columns() -> "list[Column[CheckRow]]":
 
 
 def said(amount: float | None, unit: str) -> str:
-    from cepheid.reports import words
-
     if amount is None:
         return ""
     match unit:

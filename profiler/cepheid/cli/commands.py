@@ -46,12 +46,17 @@ COMMANDS: Mapping[str, Listed] = {
     "hogs": Listed("Name who holds what others wait for, and where it could go.", ADVISE),
     "scale": Listed("Say whether more GPUs would help a job, and how sure that is.", ADVISE),
     "trial": Listed("Try on which GPUs a job runs best: create, list, show, watch.", CLUSTER),
+    "why-node": Listed(
+        "Say which nodes were considered for a pod, their scores and why.", CLUSTER, "why_node"
+    ),
+    "acts": Listed("List what was done to jobs, and why: idle ones suspended.", HISTORY),
     "export": Listed("Write jobs as JSON Lines, CSV or Parquet.", HISTORY),
     "import": Listed("Read exported jobs into a history.", HISTORY, "import_jobs"),
     "prune": Listed("Delete jobs from a history, the oldest first.", HISTORY),
     "completion": Listed("Print a shell's completion script.", HISTORY),
     "agent": Listed("Profile this node, again and again, and annotate it.", CLUSTER),
     "operator": Listed("Keep a profile of every job, and annotate jobs.", CLUSTER),
+    "extender": Listed("Answer a kube-scheduler which nodes suit a pod with GPUs.", CLUSTER),
     "doctor": Listed("Say what is wrong with an installation, and what to type.", CLUSTER),
     "uninstall": Listed("Take Cepheid, and what it wrote, off a cluster.", CLUSTER),
 }

@@ -94,7 +94,7 @@ def lines(finding: "Finding", columns: int) -> list[str]:
 
 
 def _period(text: str) -> float:
-    from cepheid.cli.filters import length_seconds
+    from cepheid.units import length_seconds
 
     found = length_seconds(text)
     if found is None or not SHORTEST_SECONDS <= found <= LONGEST_SECONDS:

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepheid.errors import UsageError
+from cepheid.units import length_seconds
 
 if TYPE_CHECKING:
     from cepheid.history import Query
     from cepheid.jobprofile import JobProfile
 
-_LENGTH = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(s|min|m|h|d|w)", re.ASCII)
-_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -121,11 +120,6 @@ def moment(text: str | None, option: str, now: datetime) -> datetime | None:
             f"{option} is {text!r}", hint="such as 90min, 12h, 7d, yesterday or 2026-03-01T10:00"
         ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
-def length_seconds(text: str) -> float | None:
-    found = _LENGTH.fullmatch(text.strip())
-    return None if found is None else float(found[1]) * _SECONDS[found[2]]
 
 
 def _parameters(command: Callable[..., None]) -> Iterator[inspect.Parameter]:

@@ -10,7 +10,7 @@ import typer
 
 from cepheid.cli.filters import moment
 from cepheid.cli.hogs import nodes_at, runs_since
-from cepheid.cli.places import Place, at_a_place
+from cepheid.cli.places import Place, at_a_place, say, why_none
 from cepheid.cli.stats import read_prices
 from cepheid.errors import UsageError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cepheid.jobprofile import JobProfile
     from cepheid.plots.fleet import Cell, FleetSeen, Hours
     from cepheid.reports.fleet_use.hours import Offset
-    from cepheid.reports.fleet_use.usage import Period, UsageReport, UsageRow
+    from cepheid.reports.fleet_use.usage import Period, UsageRow
     from cepheid.reports.prices import Prices
 
 SINCE = "30d"
@@ -58,6 +58,8 @@ def fleet_report(
         raise UsageError(f"--since {since} is not in the past", hint="such as 7d, 4w, 2026-03-01")
     listed = None if prices is None else read_prices(prices)
     runs = runs_since(place, begin)
+    if not runs:
+        say(why_none(place))
     seen = _seen(runs, begin, now, listed, utc=utc)
     says = [*seen.says, *_hogs(runs, begin, now, place)]
     from dataclasses import replace
@@ -82,15 +84,13 @@ def _seen(
     from cepheid.reports.fleet_use import told
     from cepheid.reports.fleet_use.apportion import By
     from cepheid.reports.fleet_use.hours import in_utc, local
-    from cepheid.reports.fleet_use.usage import Period, usage
+    from cepheid.reports.fleet_use.usage import Period, usages
 
     offset, zone = (in_utc, "UTC") if utc else (local, time.strftime("%Z"))
     period = Period(now=now.timestamp(), begin=begin.timestamp())
 
-    def by(group: By) -> "UsageReport":
-        return usage(runs, group, period, prices=prices, offset=offset)
-
-    users, spaces, models = by(By.USER), by(By.NAMESPACE), by(By.GPU_MODEL)
+    by = (By.USER, By.NAMESPACE, By.GPU_MODEL)
+    users, spaces, models = usages(runs, by, period, prices=prices, offset=offset).values()
     currency = "" if prices is None else prices.currency
     return FleetSeen(
         title=f"GPUs from {begin:%Y-%m-%d} to {now:%Y-%m-%d}",

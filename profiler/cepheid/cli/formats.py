@@ -47,18 +47,23 @@ class Column(Generic[Row]):
 def show(
     rows: Sequence[Row], of: type[Row], columns: Sequence[Column[Row]], output: Output
 ) -> None:
-    """Rows `of` one dataclass: programs get its fields, people the columns."""
+    """Rows `of` one dataclass or Struct: programs get its fields, people the columns."""
     if output is Output.TABLE:
         if rows:
             write_lines(table(rows, columns, screen_columns()))
         return
-    thing: Any = of
-    names = [field.name for field in fields(thing)]
+    names = _field_names(of)
     records = [{name: getattr(row, name) for name in names} for row in rows]
     if output is Output.CSV:
         _write_csv(names, records, sys.stdout)
     else:
         document(records, output)
+
+
+def _field_names(of: Any) -> Sequence[str]:
+    # By its attribute: to ask msgspec would load it for tables that have nothing to do with it.
+    of_struct: tuple[str, ...] | None = getattr(of, "__struct_fields__", None)
+    return of_struct or [field.name for field in fields(of)]
 
 
 def document(content: Any, output: Output) -> None:
@@ -77,25 +82,36 @@ def screen_columns() -> int:
 
 def table(rows: Sequence[Row], columns: Sequence[Column[Row]], most: int) -> list[str]:
     """Its lines, the titles first, none wider than `most`."""
-    cells = {column.title: [plain(column.cell(row)).strip() for row in rows] for column in columns}
-    used = [one for one in columns if any(cells[one.title]) or one.matters == 9]  # noqa: PLR2004
-    shown, widths = _fitted(used, cells, most)
-    lines = [GAP.join(padded(one.title, widths[one.title], right=one.right) for one in shown)]
-    for place in range(len(rows)):
-        parts = []
-        for one in shown:
-            room = widths[one.title]
-            text = clipped(cells[one.title][place] or NOTHING, room, middle=one.middle)
-            parts.append(padded(text, room, right=one.right))
-        lines.append(GAP.join(parts))
-    return [line.rstrip() for line in lines]
+    cells = {one.title: _cells(rows, one) for one in columns}
+    # A long table says the same few things again and again: each is measured and cut once.
+    texts = {title: list(dict.fromkeys(cells[title])) for title in cells}
+    used = [one for one in columns if any(texts[one.title]) or one.matters == 9]  # noqa: PLR2004
+    shown, widths = _fitted(used, texts, most)
+    titles = GAP.join(padded(one.title, widths[one.title], right=one.right) for one in shown)
+    laid = []
+    for one in shown:
+        fitting = {text: _laid(text, one, widths[one.title]) for text in texts[one.title]}
+        laid.append([fitting[text] for text in cells[one.title]])
+    lines = map(GAP.join, zip(*laid, strict=True))
+    return [titles.rstrip(), *[line.rstrip() for line in lines]]
+
+
+def _cells(rows: Sequence[Row], column: Column[Row]) -> list[str]:
+    raw = list(map(column.cell, rows))
+    instead = {text: harmless for text in {*raw} if (harmless := plain(text).strip()) != text}
+    return [instead.get(text, text) for text in raw] if instead else raw
+
+
+def _laid(text: str, column: Column[Row], room: int) -> str:
+    cut = clipped(text or NOTHING, room, middle=column.middle)
+    return padded(cut, room, right=column.right)
 
 
 def _fitted(
-    columns: Sequence[Column[Row]], cells: Mapping[str, Sequence[str]], most: int
+    columns: Sequence[Column[Row]], texts: Mapping[str, Sequence[str]], most: int
 ) -> tuple[list[Column[Row]], dict[str, int]]:
     shown = list(columns)
-    natural = {one.title: max([len(one.title), *map(width, cells[one.title])]) for one in columns}
+    natural = {one.title: max([len(one.title), *map(width, texts[one.title])]) for one in columns}
     while True:
         least = {one.title: _least(one, natural[one.title]) for one in shown}
         room = most - sum(least.values()) - len(GAP) * (len(shown) - 1)

@@ -3,16 +3,18 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cepheid.cli.filters import length_seconds, moment
+from cepheid.cli.filters import moment
 from cepheid.cli.formats import Column, Output, screen_columns, show, write_lines
 from cepheid.cli.job import wrapped
-from cepheid.cli.places import Place, at_a_place, say
+from cepheid.cli.places import Place, at_a_place, say, why_none
 from cepheid.cli.progress import progress
 from cepheid.errors import UsageError
+from cepheid.units import length_seconds
 
 if TYPE_CHECKING:
     from cepheid.jobprofile import JobProfile
@@ -83,13 +85,16 @@ def hogs(
     show(shown, HogRow, _columns(by), output)
     if output is Output.TABLE and shown:
         write_lines(_told(shown, screen_columns()))
-    say(_summary(found, runs))
+    say(_summary(found) if runs else why_none(place, "look further back, as with --since 7d"))
     if fail_on is FailOn.HOGS and found.rows:
         raise typer.Exit(1)
 
 
 def runs_since(place: Place, since: datetime) -> "list[JobProfile]":
-    """Those that ended since, and those that have not: the last look at these may be older."""
+    """Those that ended since, and those that have not: the last look at these may be older.
+
+    Without their workers: who held what is told by the jobs.
+    """
     from cepheid.history import Query
     from cepheid.jobprofile import Outcome
 
@@ -98,9 +103,8 @@ def runs_since(place: Place, since: datetime) -> "list[JobProfile]":
         Query(namespace=place.namespace, outcome=Outcome.RUNNING),
     )
     with place.open() as kept, progress("reading jobs") as step:
-        found = {
-            one.profile.job.uid: one.profile for query in queries for one in step(kept.each(query))
-        }
+        each = chain.from_iterable(kept.each(query, with_workers=False) for query in queries)
+        found = {one.profile.job.uid: one.profile for one in step(each)}
     if place.is_cluster and not place.all_namespaces:
         say("note: who waits in other namespaces is not seen; --all-namespaces looks everywhere")
     return [*found.values()]
@@ -109,9 +113,9 @@ def runs_since(place: Place, since: datetime) -> "list[JobProfile]":
 def nodes_at(place: Place) -> "tuple[NodeType, ...]":
     if not place.is_cluster:
         return ()
-    from cepheid.cli.nodes import nodes_of
+    from cepheid.cli.nodes import node_types
 
-    found = nodes_of(place.context)
+    found = node_types(place.context)
     if found is None:
         say("note: you may not list Nodes: what they have is told by the GPUs that jobs held")
     return found or ()
@@ -131,11 +135,9 @@ def _label(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _summary(found: "Hogs", runs: "Sequence[JobProfile]") -> str:
+def _summary(found: "Hogs") -> str:
     from cepheid.reports.words import counted
 
-    if not runs:
-        return "no job fits\nhint: look further back, as with --since 7d"
     parts = [f"{counted(found.count, 'hog')}."]
     others = len({row.who for row in found.left_out})
     if others:

@@ -53,12 +53,6 @@ def _newest(place: Place, chosen: Chosen, limit: int) -> "list[JobProfile]":
         if place.is_named:
             raise place.no_file()
         return []
-    if place.file is not None and chosen.pattern is None:
-        from cepheid.history.glance import newest
-
-        seen = newest(place.file, query, limit)
-        if seen is not None:
-            return seen
     with place.open() as kept:
         if chosen.pattern is None:
             return kept.find(query, limit=limit)

@@ -1,5 +1,6 @@
 """A look at a whole cluster: its Nodes and Pods, and what Prometheus measured of its GPUs."""
 
+import os
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -57,11 +58,12 @@ class Look:
     def _measured(self) -> dict[Place, Live]:
         if not self._url:
             return {}
-        from cepheid.sources.access import Access
+        from cepheid.doctor.asking import questions
         from cepheid.sources.live import UTIL, gpus_now
 
         try:
-            found = gpus_now(Access(url=self._url), time.time())
+            with questions(self._server, self._url, os.environ) as ask:
+                found = gpus_now(ask, time.time())
         except SourceError as problem:
             self.notes.append(f"without Prometheus: {problem.message}")
             return {}

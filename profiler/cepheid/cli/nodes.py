@@ -1,47 +1,71 @@
 """What a cluster's Nodes have: GPUs, cores, memory. Read in pages, as far as one may."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from lightkube import Client
+from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import Node
 
 from cepheid.annotations.api import ApiServer
 from cepheid.annotations.codec import decode_node
 from cepheid.errors import ForbiddenError
 from cepheid.history.in_cluster import connect_to
-from cepheid.jobs.pods import MOST_GPUS, is_gpu
+from cepheid.jobs.gpu_names import MOST_GPUS, is_gpu
 from cepheid.reports.contention.holding import WHOLE
 from cepheid.reports.contention.moving import NodeType
 from cepheid.units import quantity
 
+T = TypeVar("T")
 PAGE = 500
 PRODUCT = "nvidia.com/gpu.product"
 """Where GPU feature discovery writes the model, for nodes that no agent has annotated."""
 
 
-def nodes_of(context: str | None) -> tuple[NodeType, ...] | None:
+Allocatable = Mapping[str, object]
+"""What of it pods may have, by the name of the resource."""
+
+
+def node_types(context: str | None) -> tuple[NodeType, ...] | None:
     """None where they may not be listed."""
+    try:
+        return tuple(_listed(context, _type_of))
+    except ForbiddenError:
+        return None
+
+
+def gpu_count(context: str | None) -> int:
+    """Devices, MIG slices and shares of all nodes, also of those that take no pods now."""
+    return sum(_listed(context, lambda node: _gpus(_allocatable(node))))
+
+
+def _listed(context: str | None, read: Callable[[Node], T]) -> list[T]:
+    def ask(client: Client) -> list[T]:
+        return [read(node) for node in client.list(Node, chunk_size=PAGE)]
+
     with ApiServer(lambda: connect_to(context)) as server:
-        try:
-            return server.ask("listing Nodes", _listed)
-        except ForbiddenError:
-            return None
+        return server.ask("listing Nodes", ask)
 
 
-def _listed(client: Client) -> tuple[NodeType, ...]:
-    found = []
-    for node in client.list(Node, chunk_size=PAGE):
-        metadata, status = node.metadata, node.status
-        if metadata is not None and metadata.name:
-            has = (status.allocatable if status is not None else None) or {}
-            labels, said = metadata.labels or {}, metadata.annotations or {}
-            found.append(node_type(metadata.name, has, labels, said))
-    return tuple(found)
+def _type_of(node: Node) -> NodeType:
+    metadata = node.metadata or ObjectMeta()
+    return node_type(
+        metadata.name or "", _allocatable(node), metadata.labels or {}, metadata.annotations or {}
+    )
+
+
+def _allocatable(node: Node) -> Allocatable:
+    return (node.status.allocatable if node.status is not None else None) or {}
+
+
+def _gpus(allocatable: Allocatable) -> int:
+    amounts = (_amount(amount) for name, amount in allocatable.items() if is_gpu(name))
+    return sum(int(amount) for amount in amounts if amount is not None)
 
 
 def node_type(
     name: str,
-    allocatable: Mapping[str, object],
+    allocatable: Allocatable,
     labels: Mapping[str, str],
     annotations: Mapping[str, str],
 ) -> NodeType:

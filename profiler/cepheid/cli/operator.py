@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -22,9 +22,14 @@ def operator(**given: Any) -> None:
     several only one acts, the others wait for it to end. Every option can also be given as a
     variable: --live-seconds as CEPHEID_LIVE_SECONDS.
     """
-    settings = read(OperatorSettings, given, os.environ)
+    run_of_operator(MODULE, OperatorSettings, given)
+
+
+def run_of_operator(module: str, kind: type, given: dict[str, Any]) -> NoReturn:
+    """A process of the operator's package, whose libraries only its image has."""
+    settings: Any = read(kind, given, os.environ)
     try:
-        process = importlib.import_module(MODULE)
+        process = importlib.import_module(module)
     except ModuleNotFoundError as missing:
         raise UsageError(
             f"the operator's libraries are not installed: {missing.name}",

@@ -25,11 +25,15 @@ from cepheid.errors import NoSuchJobError, UsageError
 
 if TYPE_CHECKING:
     from cepheid.history import History, Kept, Query, TimeSeries
+    from cepheid.history.in_file import InFile
     from cepheid.jobprofile import JobProfile, Worker
 
 PLUGIN = "kubectl-cepheid"
 VARIABLE = "CEPHEID_HISTORY"
 FIRST = "cepheid run -- COMMAND keeps the first one"
+IN_CLUSTER = (
+    "--all-namespaces looks everywhere; while an operator runs jobs get JobProfiles: cepheid doctor"
+)
 RECORDINGS = "recordings"
 LOOKED_AT = 500
 """So many names are looked at for one that is like what was typed."""
@@ -39,7 +43,7 @@ class Jobs(Protocol):
     """What a history and a cluster can both be asked."""
 
     def find(self, query: "Query" = ..., *, limit: int = ...) -> "list[JobProfile]": ...
-    def each(self, query: "Query" = ...) -> "Iterator[Kept]": ...
+    def each(self, query: "Query" = ..., *, with_workers: bool = ...) -> "Iterator[Kept]": ...
     def get(self, uid: str) -> "JobProfile": ...
     def earlier_runs(self, profile: "JobProfile", *, limit: int = ...) -> "list[JobProfile]": ...
     def workers(self, uid: str) -> "tuple[Worker, ...]": ...
@@ -108,15 +112,28 @@ class Place:
         """To read. What could not be read is said on stderr when it is left."""
         if not self.is_cluster:
             self.catch_up()
-            with self.history() as history:
-                yield history
+            with self._in_file() or self.history() as kept:
+                yield kept
             return
         from cepheid.history.in_cluster import InCluster
 
         with InCluster(self.context, self.namespace, all_namespaces=self.all_namespaces) as cluster:
-            yield cluster
+            try:
+                yield cluster
+            except NoSuchJobError as problem:
+                if problem.hint == FIRST:  # which is a laptop's
+                    raise NoSuchJobError("no JobProfiles here", hint=IN_CLUSTER) from problem
+                raise
             for words in cluster.missing:
                 say(f"note: {words}")
+
+    def _in_file(self) -> "InFile | None":
+        """Of a file SQLAlchemy, a third of a second, is loaded only for what needs it."""
+        if self.file is None or self.is_missing:
+            return None
+        from cepheid.history.in_file import InFile
+
+        return InFile(self.file)
 
     def history(self, *, make: bool = False) -> "History":
         """To write, too: `make` a file that is not there."""
@@ -136,7 +153,22 @@ class Place:
             return NoSuchJobError(
                 f"there is no history at {self.path_or_url}", hint="look at what --history says"
             )
+        return self.no_job()
+
+    def no_job(self) -> NoSuchJobError:
         return NoSuchJobError(f"no job is kept yet in {self.path_or_url}", hint=FIRST)
+
+
+def why_none(place: Place, hint: str = "") -> str:
+    """Of what was asked for no job fits; or there is none at all, and what to do first."""
+    fits = "no job fits" + (f"\nhint: {hint}" if hint else "")
+    if place.is_cluster:
+        return f"{fits}\nhint: {IN_CLUSTER}"
+    with place.open() as kept:
+        if kept.find(limit=1):
+            return fits
+    problem = place.no_job()
+    return f"{problem.message}\nhint: {problem.hint}"
 
 
 def say(words: str) -> None:

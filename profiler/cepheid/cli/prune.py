@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.filters import length_seconds
 from cepheid.cli.places import Place, at_a_place, say
 from cepheid.errors import UsageError
+from cepheid.units import length_seconds
 
 
 @at_a_place

@@ -12,7 +12,7 @@ from cepheid.cli.filters import Chosen, filters
 from cepheid.cli.formats import Column, Output, show, write_lines
 from cepheid.cli.of_run import of_run
 from cepheid.cli.patches import patch_lines, show_patches
-from cepheid.cli.places import Jobs, Place, at_a_place, job_of, say
+from cepheid.cli.places import Jobs, Place, at_a_place, job_of, say, why_none
 from cepheid.cli.progress import progress
 from cepheid.errors import UsageError
 
@@ -83,7 +83,10 @@ def rightsize(
         show(rows, AdviceRow, _columns(is_one=job_id is not None), output)
         if output is Output.TABLE and job_id is not None and rows:
             write_lines(["", *patch_lines(told)])
-    _talk(advised, told, rules, is_one=job_id is not None)
+    if advised:
+        _talk(advised, told, rules, is_one=job_id is not None)
+    else:
+        say(why_none(place))
 
 
 def _found(
@@ -115,9 +118,6 @@ def _talk(
 ) -> None:
     from cepheid.reports import words
 
-    if not advised:
-        say("no job fits")
-        return
     if is_one and not told:
         one = advised[0]
         kept = words.counted(one.kept_runs, "run")

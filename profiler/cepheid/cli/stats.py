@@ -7,7 +7,7 @@ import typer
 
 from cepheid.cli.filters import Chosen, filters
 from cepheid.cli.formats import Column, Output, show
-from cepheid.cli.places import Place, at_a_place, say
+from cepheid.cli.places import Place, at_a_place, say, why_none
 from cepheid.cli.progress import progress
 from cepheid.errors import UsageError
 
@@ -63,7 +63,7 @@ def stats(
     currency = "" if listed is None else listed.currency
     show(rows, StatsRow, _columns(by, currency), output)
     if not found.total.jobs:
-        say("no job fits")
+        say(why_none(place))
     if len(found.rows) > limit:
         say(f"the {limit} groups with the most jobs of {len(found.rows)}: --limit shows more")
     if found.total.jobs_without_cost and listed is not None:

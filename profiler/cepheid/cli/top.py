@@ -68,7 +68,7 @@ def top(
         typer.Option(
             "--prometheus",
             envvar="CEPHEID_PROMETHEUS_URL",
-            help="Its URL: for load, its course and power, newer than annotations have them.",
+            help="Its URL, for load, its course and power; NAME.NAMESPACE.svc by the API server.",
         ),
     ] = "",
     output: Annotated[

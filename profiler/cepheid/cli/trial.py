@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cepheid.cli.filters import length_seconds
 from cepheid.cli.formats import Output, document
 from cepheid.cli.places import Place, at_a_cluster, say
 from cepheid.errors import GoneError, ThrottledError, UnavailableError, UsageError
+from cepheid.units import length_seconds
 
 if TYPE_CHECKING:
     from cepheid.cli.trial_requests import TrialRequests

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cepheid.cli.filters import Chosen, filters, length_seconds
+from cepheid.cli.filters import Chosen, filters
 from cepheid.cli.formats import Output
-from cepheid.cli.places import Jobs, Place, at_a_place, say
+from cepheid.cli.places import Jobs, Place, at_a_place, say, why_none
 from cepheid.cli.progress import progress
 from cepheid.cli.stats import read_prices
 from cepheid.errors import ApiError, UsageError
+from cepheid.units import length_seconds
 
 if TYPE_CHECKING:
     from cepheid.cli.usage_shown import Parts
@@ -101,7 +102,7 @@ def usage(  # noqa: PLR0913 - options of a command line
             "" if listed is None else listed.currency,
         )
     show_parts(parts, "" if by is None else by.value, zone, limit, output)
-    _tell(parts, listed)
+    _tell(parts, listed, place)
 
 
 class _Jobs:
@@ -192,10 +193,10 @@ def _capacity(gpus: int | None, place: Place, held: "Held") -> "Capacity | None"
     if gpus is not None:
         return Capacity(gpus, "--gpus")
     if place.is_cluster:
-        from cepheid.cli.cluster_gpus import cluster_gpus
+        from cepheid.cli.nodes import gpu_count
 
         try:
-            if found := cluster_gpus(place.context):
+            if found := gpu_count(place.context):
                 return Capacity(found, "what the nodes of the cluster offer")
         except ApiError as problem:
             say(f"note: how many GPUs the nodes have is not known: {problem.message}")
@@ -204,7 +205,7 @@ def _capacity(gpus: int | None, place: Place, held: "Held") -> "Capacity | None"
     return Capacity(held.most, "the most that were ever held at once")
 
 
-def _tell(parts: "Parts", prices: "Prices | None") -> None:
+def _tell(parts: "Parts", prices: "Prices | None", place: Place) -> None:
     """What the figures leave out."""
     from cepheid.reports.words import counted
 
@@ -212,7 +213,7 @@ def _tell(parts: "Parts", prices: "Prices | None") -> None:
     if report is None:
         return
     if not report.total.jobs:
-        say("no job fits")
+        say(why_none(place))
     if report.running:
         say(f"note: {counted(report.running, 'job')} of them still running, up to now")
     if report.not_believed:

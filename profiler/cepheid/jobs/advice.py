@@ -106,9 +106,10 @@ def _memory(profile: JobProfile) -> Iterator[Word]:
             f"memory leak {speed}",
             f"its memory grows by {speed} and is never given back: find what it keeps",
         )
+        return  # what it used so far is not what it will
     asked = _asked(profile.asked, "memory")
     used = max((w.memory_bytes for w in profile.workers if w.memory_bytes), default=None)
-    if not _told(profile) or asked is None or used is None or profile.reason is Reason.OOM_KILLED:
+    if not _went_through(profile) or asked is None or used is None:
         return
     if asked >= WASTES * used and asked - used >= LEAST_WASTE_BYTES:
         yield Word(
@@ -120,7 +121,7 @@ def _memory(profile: JobProfile) -> Iterator[Word]:
 
 def _gpu(profile: JobProfile) -> Iterator[Word]:
     util = None if profile.usage is None else profile.usage.gpu_util_percent
-    if not profile.gpu_count or not _told(profile) or util is None or util.max is None:
+    if not profile.gpu_count or not is_told(profile) or util is None or util.max is None:
         return
     count = "its GPU" if profile.gpu_count == 1 else f"its {profile.gpu_count} GPUs"
     if util.max <= IDLE_PERCENT:
@@ -136,7 +137,7 @@ def _gpu(profile: JobProfile) -> Iterator[Word]:
 def _cpu(profile: JobProfile) -> Iterator[Word]:
     asked = _asked(profile.asked, "cpu")
     used = max((w.cpu_cores for w in profile.workers if w.cpu_cores), default=None)
-    if not _told(profile) or asked is None or used is None:
+    if not _went_through(profile) or asked is None or used is None:
         return
     if asked >= 2 * WASTES * used and asked - used >= LEAST_WASTE_CORES:
         yield Word(
@@ -164,8 +165,13 @@ def _short(worker: Worker) -> str:
     return worker.name if len(worker.name) <= VERDICT_CHARACTERS // 2 else f"..{worker.name[-28:]}"
 
 
-def _told(profile: JobProfile) -> bool:
+def is_told(profile: JobProfile) -> bool:
     return (profile.duration_seconds or 0.0) >= TOLD_SECONDS
+
+
+def _went_through(profile: JobProfile) -> bool:
+    """All that it does: one that runs yet, or died, may need more memory and CPU than it used."""
+    return is_told(profile) and profile.outcome is Outcome.SUCCESS
 
 
 def _asked(asked: Sequence[Asked], resource: str) -> float | None:

@@ -1,4 +1,4 @@
-"""What people call a GPU model."""
+"""What people call a GPU model, and what Kubernetes calls a GPU."""
 
 import re
 from collections import Counter
@@ -7,6 +7,8 @@ from functools import lru_cache
 
 GIGABYTES = re.compile(r"(\d+)\s?GB", re.IGNORECASE)
 MOST_CHARACTERS = 24
+MOST_GPUS = 10_000
+"""Of one job: who asks for more is not believed."""
 
 _VENDORS = re.compile(
     r"\b(NVIDIA|AMD|Tesla|GeForce|Quadro|Instinct|Radeon|Graphics)\b", re.IGNORECASE
@@ -24,6 +26,13 @@ def model_name(model: str) -> str:
     name = before.strip(" -").split("-")[0].replace(" ", "")
     short = f"{name}-{memory[1]}" if memory else name
     return short[:MOST_CHARACTERS] or "GPU"
+
+
+@lru_cache(maxsize=1024)
+def is_gpu(resource: str) -> bool:
+    """`nvidia.com/gpu`, `amd.com/gpu`, `nvidia.com/gpu.shared`, `nvidia.com/mig-1g.5gb`."""
+    domain, _, name = resource.partition("/")
+    return bool(domain) and (name == "gpu" or name.startswith(("gpu.", "mig-")))
 
 
 def told_apart(models: Iterable[str]) -> dict[str, str]:

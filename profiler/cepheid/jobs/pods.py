@@ -4,7 +4,7 @@ Of the annotations only those count that the agent applied, by the API server's 
 set which field. Whoever may edit a pod can write the same keys; that does not make them true.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -17,6 +17,7 @@ from cepheid.annotations.writer import MANAGER
 from cepheid.jobs import failures, fields
 from cepheid.jobs.failures import Failure
 from cepheid.jobs.fields import Raw
+from cepheid.jobs.gpu_names import MOST_GPUS, is_gpu
 from cepheid.jobs.owners import Reference, controller_of
 from cepheid.units import quantity
 
@@ -32,7 +33,6 @@ KUBEFLOW = "training.kubeflow.org/"
 MOST_RESOURCES = 12
 QUANTITY_CHARACTERS = 40
 MOST_CONTAINERS = 16
-MOST_GPUS = 10_000
 
 
 class Phase(StrEnum):
@@ -125,13 +125,18 @@ def pod_state(pod: Raw) -> PodState | None:
         started=min(failures.starts(pod), default=None),
         finished=_finished(pod, phase, failure),
         containers=containers,
-        gpu_count=min(MOST_GPUS, sum(_gpus(container) for container in containers)),
+        gpu_count=_gpu_count(containers),
         restarts=sum(
             fields.count(status, "restartCount") or 0 for status in failures.statuses(pod)
         ),
         failure=failure,
         facts=facts_of(pod),
     )
+
+
+def gpu_count(pod: Raw) -> int:
+    """How many GPUs it asks for."""
+    return _gpu_count(_containers(pod))
 
 
 def facts_of(pod: Raw) -> PodFacts:
@@ -152,12 +157,6 @@ def applied_keys(thing: Raw, manager: str) -> frozenset[str]:
         named = fields.pairs(entry, "fieldsV1", "f:metadata", "f:annotations")
         keys.update(name.removeprefix("f:") for name, _ in named if name != ".")
     return frozenset(keys)
-
-
-def is_gpu(resource: str) -> bool:
-    """`nvidia.com/gpu`, `amd.com/gpu`, `nvidia.com/gpu.shared`, `nvidia.com/mig-1g.5gb`."""
-    domain, _, name = resource.partition("/")
-    return bool(domain) and (name == "gpu" or name.startswith(("gpu.", "mig-")))
 
 
 def container_of(spec: Raw) -> Container | None:
@@ -205,6 +204,10 @@ def _containers(pod: Raw) -> Iterator[Container]:
         container = container_of(spec)
         if container is not None and at < MOST_CONTAINERS:
             yield container
+
+
+def _gpu_count(containers: Iterable[Container]) -> int:
+    return min(MOST_GPUS, sum(_gpus(container) for container in containers))
 
 
 def _gpus(container: Container) -> int:

@@ -30,11 +30,12 @@ from cepheid.jobs import fields
 from cepheid.jobs.advice import judge
 from cepheid.jobs.ending import Ending
 from cepheid.jobs.fields import Raw
+from cepheid.jobs.gpu_names import is_gpu
 from cepheid.jobs.kinds import Kind, kind_of
 from cepheid.jobs.lineage import series_of, template_of
 from cepheid.jobs.measure import Measured
 from cepheid.jobs.owners import Reference
-from cepheid.jobs.pods import PodState, container_of, is_gpu
+from cepheid.jobs.pods import PodState, container_of
 from cepheid.jobs.usage import most_at_once
 from cepheid.jobs.workers import (
     MEGABIT_BYTES,
@@ -103,6 +104,7 @@ def profile_of(known: Known, ending: Ending, now: datetime, kept: Kept | None = 
         waited_seconds=_between(created, started),
         duration_seconds=_between(started, ending.ended if ending.is_over else now),
         outcome=ending.outcome,
+        suspended=not ending.is_over and kind.is_suspended(job),
         reason=ending.reason,
         message=ending.message,
         exit_code=ending.exit_code,

@@ -16,7 +16,7 @@ from cepheid.analysis.findings import Cause
 from cepheid.analysis.scaling import GpuType, Scaling, Seen, fit
 from cepheid.jobprofile import HeldBackBy, JobProfile, Outcome
 from cepheid.jobs.advice import IDLE_PERCENT
-from cepheid.jobs.pods import is_gpu
+from cepheid.jobs.gpu_names import is_gpu
 from cepheid.jobs.rates import Rates, rates_of
 from cepheid.model import FloatArray
 from cepheid.placementtrial import Placement

@@ -21,5 +21,6 @@ prints, and says "no data" where there is none.
 | fleet, top | who holds which GPU now, and what do nodes, GPUs and jobs do? |
 | scale | would more GPUs help? |
 | trials, trial_picture, trial_asked | what did a PlacementTrial find, and how is one asked for? |
+| why_node, why_node_events | why did a pod get its node, or none, and who says so? |
 | comparison | what is really different between two runs? |
 """

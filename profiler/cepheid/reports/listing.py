@@ -63,14 +63,14 @@ def row_of(profile: JobProfile) -> JobRow:
     )
 
 
-def cpu_seconds(profile: JobProfile) -> float | None:
-    """As the kernel counted them; else what the mean of the samples makes of the whole run."""
+def cpu_seconds(profile: JobProfile, lasted_seconds: float | None = None) -> float | None:
+    """As the kernel counted them; else what the mean of the samples makes of the whole run, as long
+    as its record says or as somebody knows better."""
     if profile.process is not None and profile.process.cpu_seconds is not None:
         return profile.process.cpu_seconds
     mean = _mean(None if profile.usage is None else profile.usage.cpu_cores)
-    if mean is None or profile.duration_seconds is None:
-        return None
-    return mean * profile.duration_seconds
+    lasted = profile.duration_seconds if lasted_seconds is None else lasted_seconds
+    return None if mean is None or lasted is None else mean * lasted
 
 
 def energy_joules(profile: JobProfile) -> float | None:

@@ -14,7 +14,7 @@ from cepheid.jobprofile import Asked, JobProfile, Outcome, Reason
 from cepheid.jobs.advice import IDLE_PERCENT, SPARE, TOLD_SECONDS, WASTES
 from cepheid.reports import words
 from cepheid.reports.figures import peak_memory_bytes
-from cepheid.reports.sizing.asked import amount, believed, reserved
+from cepheid.reports.sizing.asked import amount, believed, reserved, shows_need
 
 LEAST_FREED_BYTES = 2.0**28
 LEAST_FREED_CORES = 0.5
@@ -70,9 +70,10 @@ def _of_yaml(profile: JobProfile, runs: Sequence[JobProfile]) -> Iterator[Change
             )
     if profile.reason is not None or (profile.duration_seconds or 0.0) < TOLD_SECONDS:
         return
-    if where is not None:
+    if where is not None and shows_need(profile):
         yield from _memory(profile, where, runs)
         yield from _cpu(profile, where, runs)
+    if where is not None:
         yield from _gpus(profile, where)
 
 

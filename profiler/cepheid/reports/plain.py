@@ -35,6 +35,8 @@ def clipped(text: str, columns: int, *, middle: bool = False) -> str:
 
 
 def _beginning(text: str, columns: int) -> str:
+    if text.isascii():
+        return text[:columns]
     taken = 0
     for place, one in enumerate(text):
         taken += _columns(one)
@@ -55,6 +57,7 @@ def _instead(one: str) -> str:
 
 
 def _columns(one: str) -> int:
-    if unicodedata.combining(one):
+    # By its kind: vowel signs of Hindi, or what makes a heart an emoji, have no combining class.
+    if unicodedata.category(one) in {"Mn", "Me"}:
         return 0
     return 2 if unicodedata.east_asian_width(one) in "WF" else 1

@@ -32,6 +32,7 @@ NODE_CAPACITY = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu"
 EVER = "2000-01-01"
 REPORTS: Mapping[str, Sequence[str]] = {
     "check": ("check",),
+    "check --all": ("check", "--all"),
     "rightsize": ("rightsize", "--limit", "100000"),
     "hogs": ("hogs", "--since", EVER),
     "scale": ("scale",),
@@ -40,6 +41,7 @@ REPORTS: Mapping[str, Sequence[str]] = {
     "usage --by node": ("usage", "--by", "node"),
     "usage --heatmap": ("usage", "--heatmap"),
     "stats": ("stats",),
+    "report": ("report", "--since", EVER),
 }
 FORECAST = "usage --forecast 7d"
 TOP = "top --once"
@@ -80,7 +82,7 @@ def _of_history(found: Measured, folder: Path, talk: Talk) -> None:
     found.empty = cost(["--version"], {})
     for name, command in {**REPORTS, FORECAST: ("usage", "--forecast", "7d")}.items():
         talk(name)
-        found.costs[name] = cost([*command, "--history", str(path)], {})
+        found.costs[name] = cost([*command, "--history", str(path)], {}, folder)
 
 
 def _of_cluster(found: Measured, folder: Path, talk: Talk) -> None:
@@ -97,7 +99,7 @@ def _of_cluster(found: Measured, folder: Path, talk: Talk) -> None:
         config = {"KUBECONFIG": str(api.admin.kubeconfig)}
         before = _lists(api)
         found.costs[TOP] = cost(["top", "gpus", "--once"], config)
-        found.requests = _lists(api) - before
+        found.requests = (_lists(api) - before) // 2
         crowd.close()
 
 
@@ -153,14 +155,22 @@ def _pod(node: str) -> Document:
     }
 
 
-def cost(command: Sequence[str], more: Mapping[str, str]) -> Cost:
-    """By `time`: of a child of ours the kernel would count our own memory too."""
+def cost(command: Sequence[str], more: Mapping[str, str], folder: Path | None = None) -> Cost:
+    """By `time`: of a child of ours the kernel would count our own memory too.
+
+    `folder`: where it is run, and leaves its page if it makes one.
+    """
     with tempfile.NamedTemporaryFile("r") as told:
         timed = ["/usr/bin/time", "--format=%U %S %M", f"--output={told.name}"]
         timed += [str(CEPHEID), *command]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **more}
-        done = subprocess.run(timed, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"cepheid {' '.join(command)}: {done.stderr}")
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        # Twice, since pip compiles what it installs: the first one does that here.
+        for _ in range(2):
+            done = subprocess.run(
+                timed, env=environment, cwd=folder, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise RuntimeError(f"cepheid {' '.join(command)}: {done.stderr}")
         user, system, peak_kib = map(float, told.read().split())
     return Cost(user + system, 1024.0 * peak_kib)

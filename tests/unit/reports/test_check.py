@@ -20,8 +20,7 @@ from cepheid.jobprofile import (
     Usage,
     Worker,
 )
-from cepheid.jobs import pods
-from cepheid.reports.sizing.asked import givens, is_gpu, steadiness
+from cepheid.reports.sizing.asked import givens, steadiness
 from cepheid.reports.sizing.check import check
 from cepheid.reports.sizing.gpus_held import capacity_bytes
 from cepheid.reports.sizing.verdicts import CheckRow, Verdict
@@ -276,15 +275,11 @@ def test_steadiness_is_what_lasts_of_the_peak() -> None:
     assert steadiness(None) == 1.0
 
 
-@given(st.text("agpu.-mi/x", max_size=12))
-def test_a_gpu_is_what_the_pods_say_is_one(resource: str) -> None:
-    assert is_gpu(resource) == pods.is_gpu(resource)
-
-
 def test_a_worker_whose_role_its_name_does_not_tell_is_of_none() -> None:
     both = with_launcher(pod_job())
-    odd = replace(both, workers=(Worker(name="x", memory_bytes=1.0),))
-    assert [one.workers for one in givens(odd)] == [(), ()]
+    for name in ("x", f"{both.job.name}-worker-launcher-0"):
+        odd = replace(both, workers=(Worker(name=name, memory_bytes=1.0),))
+        assert [one.workers for one in givens(odd)] == [(), ()]
 
 
 @given(PROFILES, st.booleans())

@@ -75,6 +75,26 @@ def test_without_anybody_who_waits_there_is_no_hog() -> None:
     assert [(row.who, row.verdict) for row in found.left_out] == [("lin", "nobody waited")]
 
 
+def test_of_who_has_just_begun_to_run_nobody_says_that_it_is_idle() -> None:
+    waiter = waits("ben", 10, gpus=8)
+    young = idle(ran("lin", 10, None, gpus=2, duration_seconds=60.0))
+    told = replace(young, duration_seconds=300.0)
+    assert asked([young, waiter], now=hour(14)).rows == ()
+    assert only(asked([told, waiter], now=hour(14))).kind == "idle GPUs"
+
+
+def test_who_was_suspended_holds_nothing_since_and_waits_for_nothing() -> None:
+    """Its record is as long as it held something."""
+    running = ran("lin", 10, None, gpus=8, duration_seconds=3600.0)
+    waiter = ran("ben", 14, 15, gpus=8, made=12)
+    assert only(asked([running, waiter])).who == "lin"
+    suspended = replace(running, suspended=True)
+    assert asked([suspended, waiter]).rows == ()
+    holder, waiting = ran("lin", 10, 14, gpus=8), waits("ben", 10, gpus=8)
+    assert only(asked([holder, waiting], now=hour(14))).who == "lin"
+    assert asked([holder, replace(waiting, suspended=True)], now=hour(14)).rows == ()
+
+
 def test_who_holds_no_more_than_a_fair_share_is_none_though_others_wait() -> None:
     jobs = [ran("lin", 10, 14, gpus=4), ran("ann", 10, 14, gpus=4), waits("ben", 10, gpus=8)]
     fair = asked([*jobs[:2], waits("lin", 10, gpus=4)], now=hour(14))
@@ -317,6 +337,19 @@ def test_disk_and_network_are_taken_from_neighbours_only() -> None:
     assert asked([jobs[0], job("ben", 100e6)]).rows == ()
     little = replace(jobs[1], held_back_by=HeldBackBy(kind="disk", share_percent=5.0))
     assert asked([jobs[0], little]).rows == ()
+
+
+def test_who_uses_hardly_any_network_is_no_hog_beside_who_waits_for_it() -> None:
+    """What a job exchanges between the GPUs of one node is held back by no neighbour."""
+
+    def job(user: str, rate: float, **others: Any) -> JobProfile:
+        made = ran(user, 10, 14, node="cpu-a")
+        return replace(made, usage=Usage(network_bytes_per_second=Spread(mean=rate)), **others)
+
+    held = HeldBackBy(kind="network", share_percent=53.0)
+    waits = job("ben", 100.0, held_back_by=held)
+    assert asked([job("lin", 2400.0), waits]).rows == ()
+    assert only(asked([job("lin", 2.4e8), waits])).who == "lin"
 
 
 @pytest.mark.parametrize(

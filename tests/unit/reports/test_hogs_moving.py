@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from cepheid.cli.nodes import node_type
-from cepheid.jobprofile import Spread, Usage
+from cepheid.jobprofile import GpuHeld, Spread, Usage
 from cepheid.reports.contention.holding import Resource, gpus_by_system, natural, taken, whole
 from cepheid.reports.contention.moving import (
     Inventory,
@@ -58,6 +58,12 @@ def test_from_a_history_the_gpus_that_jobs_held_tell_what_there_is() -> None:
     }
     assert (found.system("gpu-a"), found.system("x"), found.system("unseen")) == ("A100-80", "", "")
     assert found.cpu_cores("A100-80") is None
+
+
+def test_slices_of_one_gpu_are_counted_one_by_one_and_each_once() -> None:
+    slices = [GpuHeld(node="gpu-a", index=0, mig=mig, model=A100) for mig in (1, 2, 2)]
+    found = inventory_of([replace(ran("a", 0, 1), gpus=(one,)) for one in slices])
+    assert found.gpu_count("A100-80") == 2
 
 
 def test_smaller_is_less_memory_and_no_more_speed() -> None:

@@ -47,6 +47,7 @@ def test_cpu_is_halved_to_what_was_used() -> None:
     [
         pod_job(used_bytes=50 * GIB),
         pod_job(seconds=100.0),  # too short to show what it needs
+        pod_job(outcome=Outcome.RUNNING),  # what comes is not known
         pod_job(leak=MemoryLeak(bytes_per_second=1e6, confidence=0.9)),
     ],
 )

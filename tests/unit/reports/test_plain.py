@@ -42,6 +42,18 @@ def test_a_long_name_keeps_both_ends_where_it_is_asked_to() -> None:
     assert clipped("llm-finetune-0042", 11, middle=True) == f"llm-f{CUT}-0042"
 
 
-def test_wide_characters_take_two_columns_and_accents_none() -> None:
-    assert width("日本") == 4
-    assert width("e\u0301") == 1
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("日本", 4),
+        ("한국어", 6),
+        ("e\u0301", 1),
+        ("ट्रेन", 3),  # a consonant, a sign that joins, one more, a vowel sign, a consonant
+        ("تَدْريب", 5),  # with vowel marks
+        ("\N{HEAVY BLACK HEART}\N{VARIATION SELECTOR-16}", 1),
+        ("\N{ROCKET}", 2),
+        ("1\N{COMBINING ENCLOSING KEYCAP}", 1),
+    ],
+)
+def test_wide_characters_take_two_columns_and_marks_none(text: str, columns: int) -> None:
+    assert width(text) == columns

@@ -155,6 +155,18 @@ def test_of_several_containers_nobody_knows_which_was_killed() -> None:
     assert row("limits.memory", *two[1:]).advised_written == "7Gi"
 
 
+def test_what_fifty_containers_used_together_is_not_asked_of_one() -> None:
+    """1Gi each, 38 of 50 used: whose they are cannot be told, and all of them have enough."""
+    one = batch().asked[0]
+    fifty = tuple(
+        replace(one, container=f"c{number}", requests={"memory": "1Gi"}, limits={"memory": "1Gi"})
+        for number in range(50)
+    )
+    assert "limits.memory" not in asks(*runs(38.0, 38.0, 38.0, asked=fifty))
+    short = asks(*runs(60.0, 60.0, 60.0, asked=fifty))
+    assert short["limits.memory"] == "69Gi"  # it was more than they have: one of them needs more
+
+
 def test_memory_that_leaks_is_not_lowered() -> None:
     leak = MemoryLeak(bytes_per_second=1e6, confidence=0.9)
     assert row("limits.memory", *runs(4.0, 4.0, 4.0, leak=leak)).action is Action.KEEP

@@ -23,7 +23,7 @@ from cepheid.reports.fleet_use.hours import (
     seconds_of,
     week_seconds,
 )
-from cepheid.reports.fleet_use.usage import Period, UsageReport, UsageRow, usage
+from cepheid.reports.fleet_use.usage import Period, UsageReport, UsageRow, usage, usages
 from cepheid.reports.prices import price_list
 from tests.unit.history.strategies import PROFILES
 from tests.unit.reports.runs import END, pod_job, process
@@ -97,6 +97,15 @@ def test_what_was_not_measured_is_none() -> None:
     assert row.gpu_hours_held is row.gpu_hours_used is row.gpu_hours_wasted is None
     assert row.cpu_hours is row.energy_kwh is row.gpu_hours_failed is None
     assert usage([], By.USER, Period(NOW)).total.gpu_hours_held is None
+
+
+def test_several_at_once_are_what_each_is_alone() -> None:
+    jobs = [
+        job("2026-02-01T10:45", "2026-02-01T12:15"),
+        job("2026-02-01T12:00", "2026-03-02T12:00"),
+    ]
+    found = usages(iter(jobs), [*By], Period(NOW + WEEK))
+    assert found == {by: usage(jobs, by, Period(NOW + WEEK)) for by in By}
 
 
 def test_hours_of_the_clock_get_the_minutes_that_fell_into_them() -> None:

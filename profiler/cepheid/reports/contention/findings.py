@@ -4,15 +4,16 @@ Each is found whether anybody waited or not, with how long somebody did: who is 
 of that is counted.
 """
 
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import mul
 
-from cepheid.jobprofile import JobProfile
-from cepheid.jobs.advice import IDLE_PERCENT
-from cepheid.reports.contention.holding import Hold, Pool, Resource, Stretch, taken
+from cepheid.analysis.findings import BUSY_NETWORK
+from cepheid.analysis.pauses import BUSY_DISK
+from cepheid.jobprofile import JobProfile, Outcome
+from cepheid.jobs.advice import IDLE_PERCENT, is_told
+from cepheid.reports.contention.holding import Pool, Resource, Stretch, natural, taken
 from cepheid.reports.contention.moving import (
     NO_GPUS,
     Inventory,
@@ -20,7 +21,8 @@ from cepheid.reports.contention.moving import (
     holds_memory_of,
     without_gpus,
 )
-from cepheid.reports.contention.overlap import Contention, Waiters, merged
+from cepheid.reports.contention.overlap import Contention, Waiters, meets, merged
+from cepheid.reports.contention.rows import Rows
 from cepheid.reports.contention.scene import Scene
 from cepheid.reports.contention.shares import Beyond
 
@@ -28,6 +30,8 @@ LEAST_OF_NODE = 0.1
 """Of a node's cores or memory, as Jobanalyzer has it: less of it stands in nobody's way."""
 LEAST_CORES = 1.0
 """The same where nobody knows what the nodes have."""
+HOLDS_BACK = {Resource.DISK: BUSY_DISK, Resource.NETWORK: BUSY_NETWORK}
+"""In bytes a second: who uses less takes it from nobody, whatever a neighbour is short of."""
 SHOWN_NODES = 3
 
 
@@ -44,7 +48,7 @@ class Finding:
     kind: Kind
     owner: int
     pool: Pool
-    holds: Sequence[Hold]
+    holds: Rows
     """What it is about."""
     seconds: float
     """So long others waited meanwhile."""
@@ -58,56 +62,59 @@ class Finding:
 
     @property
     def held_seconds(self) -> float:
-        spans = merged((hold.begin_us, hold.end_us) for hold in self.holds)
-        return sum(end - begin for begin, end in spans) / 1e6
+        return sum(end - begin for begin, end in merged(self.holds.stretches())) / 1e6
 
 
 def beyond_shares(scene: Scene, least_seconds: float) -> Iterator[Finding]:
     for pool in [*scene.wants]:
         for one in scene.beyond(pool) if pool in scene.holds else ():
-            if one.seconds >= least_seconds:
+            held = natural(pool.resource, one.held)
+            if one.seconds >= least_seconds and held >= HOLDS_BACK.get(pool.resource, 0.0):
                 yield _beyond(scene, pool, one)
 
 
 def named(scene: Scene) -> Iterator[Finding]:
     """All jobs of one owner that hold the same in the same way are one, however short each is."""
-    groups: defaultdict[tuple[Kind, int, Pool], list[Hold]] = defaultdict(list)
-    for pool, holds in scene.holds.items():
-        for hold in holds if not pool.node else ():
-            run = scene.runs[hold.run]
-            kind = kind_of(run, pool, scene.inventory)
+    for pool in scene.holds:
+        holds = _by_itself(scene, pool)
+        groups: dict[tuple[Kind, int], list[int]] = {}
+        owners = scene.owners[holds.runs].tolist()
+        for place, run in enumerate(holds.runs.tolist()):
+            kind = kind_of(scene.runs[run], pool, scene.inventory)
             if kind is not None:
-                groups[kind, scene.owners[hold.run], pool].append(hold)
-    for (kind, owner, pool), holds in groups.items():
-        yield _of_time(scene, kind, owner, pool, holds)
+                groups.setdefault((kind, owners[place]), []).append(place)
+        for (kind, owner), places in groups.items():
+            yield _of_time(scene, kind, owner, pool, holds.at(places))
 
 
 def heavy(scene: Scene, but: Container[int]) -> Iterator[Finding]:
-    """Who held more than an equal part of all that was held, or all of it; `but` these.
-
-    Cores and memory beside GPUs go with them, and are not looked at.
-    """
+    """Who held more than an equal part of all that was held, or all of it; `but` these."""
     for pool in scene.holds:
-        if pool.node:
-            continue
-        each = {
-            owner: theirs
-            for owner, holds in scene.by_owner(pool).items()
-            if (theirs := [one for one in holds if pool.name or not scene.claims[one.run].gpus])
-        }
-        sums = {owner: _amount_seconds(theirs) for owner, theirs in each.items()}
+        holds = _by_itself(scene, pool)
+        owners = scene.owners[holds.runs]
+        each: dict[int, int] = {}
+        for owner, amount_us in zip(owners.tolist(), holds.amounts_us(), strict=True):
+            each[owner] = each.get(owner, 0) + amount_us
+        sums = {owner: amount_us / 1e6 for owner, amount_us in each.items()}
         even = sum(sums.values()) / max(1, len(sums))
         for owner, total in sums.items():
             if owner not in but and (total > even or len(sums) == 1):
-                yield _of_time(scene, Kind.HEAVY, owner, pool, each[owner])
+                yield _of_time(scene, Kind.HEAVY, owner, pool, holds.at(owners == owner))
+
+
+def _by_itself(scene: Scene, pool: Pool) -> Rows:
+    """Cores and memory beside GPUs go with them, and are not looked at; nor is what only
+    neighbours on a node take from each other."""
+    holds = scene.holds[pool]
+    if pool.node:
+        return holds.at([])
+    return holds if pool.name else holds.at(~scene.has_gpus[holds.runs])
 
 
 def kind_of(run: JobProfile, pool: Pool, inventory: Inventory) -> Kind | None:
     """Of one job and what it holds, by itself."""
     if pool.resource is Resource.GPU:
-        if is_idle(run):
-            return Kind.IDLE
-        return Kind.SMALL if fits_on(run, inventory, pool.system) is not None else None
+        return None if _is_young(run) else _use_of_gpus(run, pool, inventory)
     if pool.system == NO_GPUS or run.gpu_count or run.gpus:
         return None
     takes_cores = _is_much(run, Resource.CPU, pool.system, inventory)
@@ -116,6 +123,19 @@ def kind_of(run: JobProfile, pool: Pool, inventory: Inventory) -> Kind | None:
     if pool.resource is Resource.MEMORY and not takes_cores:
         return Kind.NO_GPU if _is_much(run, Resource.MEMORY, pool.system, inventory) else None
     return None
+
+
+def _use_of_gpus(run: JobProfile, pool: Pool, inventory: Inventory) -> Kind | None:
+    if is_idle(run):
+        return Kind.IDLE
+    return Kind.SMALL if fits_on(run, inventory, pool.system) is not None else None
+
+
+def _is_young(run: JobProfile) -> bool:
+    """The record is of the first minutes of a job that runs, which may have been loading."""
+    if run.outcome is not Outcome.RUNNING:
+        return False
+    return run.duration_seconds is not None and not is_told(run)
 
 
 def is_idle(run: JobProfile) -> bool:
@@ -142,12 +162,13 @@ def _is_much(run: JobProfile, resource: Resource, system: str, inventory: Invent
 
 def _beyond(scene: Scene, pool: Pool, found: Beyond) -> Finding:
     stretches = [(begin, end) for begin, end in found.times_us.tolist()]
-    holds = [hold for hold in scene.by_owner(pool)[found.owner] if _overlap(hold, stretches)]
+    holds = scene.holds[pool]
+    mine = holds.at(scene.owners[holds.runs] == found.owner)
     return Finding(
         kind=Kind.BEYOND,
         owner=found.owner,
         pool=pool,
-        holds=holds,
+        holds=mine.at(meets(mine.begins_us, mine.ends_us, found.times_us)),
         seconds=found.seconds,
         held=found.held,
         share=found.share,
@@ -156,16 +177,16 @@ def _beyond(scene: Scene, pool: Pool, found: Beyond) -> Finding:
     )
 
 
-def _of_time(scene: Scene, kind: Kind, owner: int, pool: Pool, holds: list[Hold]) -> Finding:
+def _of_time(scene: Scene, kind: Kind, owner: int, pool: Pool, holds: Rows) -> Finding:
     """While others waited; all of it counts, since all of it could have been theirs."""
     contention, plain = _contention(scene, kind, pool), scene.plain(owner)
-    spans = [(hold.begin_us, hold.end_us) for hold in holds]
+    spans = [*holds.stretches()]
     stretches = merged(spans)
     waited = contention.seconds(plain, [*spans, *stretches]).tolist()
-    seconds = sum(waited[len(holds) :])
-    excess = sum(hold.amount * each for hold, each in zip(holds, waited, strict=False))
+    seconds = sum(waited[len(spans) :])
+    excess = sum(map(mul, holds.amounts.tolist(), waited))
     lasted = sum(end - begin for begin, end in stretches) / 1e6
-    average = excess / seconds if seconds > 0 else _amount_seconds(holds) / lasted
+    average = excess / seconds if seconds > 0 else sum(holds.amounts_us()) / 1e6 / lasted
     return Finding(
         kind=kind,
         owner=owner,
@@ -224,16 +245,7 @@ def _elsewhere(scene: Scene, pool: Pool, run: JobProfile) -> tuple[str, ...]:
     return () if found is None else (found,)
 
 
-def heaviest(holds: Sequence[Hold]) -> int:
-    """The run that holds the most, for the longest."""
-    most = max(holds, key=lambda hold: (hold.amount * (hold.end_us - hold.begin_us), -hold.run))
-    return most.run
-
-
-def _overlap(hold: Hold, stretches: Sequence[Stretch]) -> bool:
-    at = bisect_right(stretches, hold.begin_us, key=lambda one: one[1])
-    return at < len(stretches) and stretches[at][0] < hold.end_us
-
-
-def _amount_seconds(holds: Sequence[Hold]) -> float:
-    return sum(hold.amount * (hold.end_us - hold.begin_us) for hold in holds) / 1e6
+def heaviest(holds: Rows) -> int:
+    """The run that holds the most, for the longest; of such the first."""
+    amounts_us = holds.amounts_us()
+    return int(holds.runs[amounts_us.index(max(amounts_us))])

@@ -24,7 +24,7 @@ from cepheid.reports.contention.findings import (
     named,
     waiters,
 )
-from cepheid.reports.contention.holding import Resource, natural
+from cepheid.reports.contention.holding import Pool, Resource, natural
 from cepheid.reports.contention.moving import Inventory, NodeType, inventory_of
 from cepheid.reports.contention.scene import Scene
 from cepheid.reports.stats import GROUPS
@@ -158,13 +158,14 @@ def _unexplained(beyond: Sequence[Finding], special: Sequence[Finding]) -> list[
     """Without what says the same again: of one system the scarcest of what somebody holds there,
     and nothing where idle or misplaced jobs are all that is beyond the fair share."""
     said = {(one.owner, one.pool.system) for one in special if one.kind is Kind.NO_GPU}
+    known: dict[tuple[int, Pool], float] = {}
+    for one in special:
+        known[one.owner, one.pool] = known.get((one.owner, one.pool), 0.0) + one.excess
     found = []
     for one in sorted(beyond, key=lambda one: (_ORDER[one.pool.resource], -one.excess)):
         place = (one.owner, one.pool.system or one.pool.node)
-        known = sum(
-            other.excess for other in special if (other.owner, other.pool) == (one.owner, one.pool)
-        )
-        if place not in said and known < EXPLAINS * one.excess:
+        explained = known.get((one.owner, one.pool), 0.0)
+        if place not in said and explained < EXPLAINS * one.excess:
             found.append(one)
         said.add(place)
     return found
@@ -185,7 +186,7 @@ def _row(scene: Scene, found: Finding, verdict: Verdict) -> HogRow:
     util = _util_percent(scene, found)
     share = None if found.share is None else natural(pool.resource, found.share)
     held = natural(pool.resource, found.held)
-    jobs = len({hold.run for hold in found.holds})
+    jobs = len({*found.holds.runs.tolist()})
     waiting, elsewhere = waiters(scene, found), move_to(scene, found)
     peaks = scene.inventory.peaks(pool.system)
     said = hog_words.Case(
@@ -229,12 +230,12 @@ def _util_percent(scene: Scene, found: Finding) -> float | None:
     if found.pool.resource is not Resource.GPU:
         return None
     weight = total = 0.0
-    for hold in found.holds:
-        usage = scene.runs[hold.run].usage
+    for run, amount_us in zip(found.holds.runs.tolist(), found.holds.amounts_us(), strict=True):
+        usage = scene.runs[run].usage
         util = None if usage is None else usage.gpu_util_percent
         load = None if util is None else util.max if util.mean is None else util.mean
         if load is not None:
-            part = hold.amount * (hold.end_us - hold.begin_us) / 1e6
+            part = amount_us / 1e6
             weight += part
             total += part * min(load, 100.0)
     return total / weight if weight > 0 else None

@@ -6,15 +6,16 @@ microseconds: sums of ten thousand of them are exact, in whichever order.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from cepheid.history.rows import LONGEST_SECONDS, microseconds
-from cepheid.jobprofile import Asked, JobProfile, Outcome, Spread
-from cepheid.jobs.pods import MOST_GPUS, is_gpu
+from cepheid.jobprofile import Asked, JobProfile, Spread, Usage
+from cepheid.jobs.gpu_names import MOST_GPUS, is_gpu
 from cepheid.reports.contention.moving import NO_GPUS, UNKNOWN_GPUS, Inventory, system_of
 from cepheid.units import quantity
 
@@ -62,22 +63,18 @@ class Pool(NamedTuple):
     """Only neighbours on one node take disk, network and memory in use from each other."""
 
 
-class Hold(NamedTuple):
-    run: int
-    """Its place among the jobs that are looked at."""
-    pool: Pool
-    begin_us: int
-    end_us: int
-    amount: int
+class Claim(Struct, frozen=True, gc=False, cache_hash=True):
+    """What a job asks for or takes, in small units, and where: as long as it runs.
 
+    Many jobs claim the same: what follows from a claim is worked out once for all of them.
+    """
 
-class Claim(NamedTuple):
-    """What one job asks for or takes, in small units, and where: as long as it runs."""
-
-    gpus: Mapping[str, int]
+    gpus: tuple[tuple[str, int], ...]
     """By system."""
     gpu_name: str
-    places: Mapping[str, int]
+    gpu_count: int
+    """As many as it asked for, wherever it got them."""
+    places: tuple[tuple[str, int], ...]
     """On how many nodes of which system."""
     cpu: int
     memory: int
@@ -85,53 +82,57 @@ class Claim(NamedTuple):
     """Of what is shared, where a whole GPU is nobody's."""
 
     @property
-    def systems(self) -> Iterable[str]:
+    def systems(self) -> tuple[str, ...]:
         """Of its GPUs; of one without, those that it ran on."""
-        return self.gpus or self.places
+        return tuple([system for system, _ in self.gpus or self.places])
 
 
 def claim_of(profile: JobProfile, inventory: Inventory) -> Claim:
     gpus = gpus_by_system(profile, inventory)
-    name = gpu_name(profile) if gpus else ""
+    asked = _all_asked(_signature(profile.asked))
+    name = asked.gpu_name if gpus else ""
     used = None if profile.usage is None else profile.usage.gpu_memory_bytes
     return Claim(
-        gpus,
+        (*gpus.items(),),
         name,
-        systems_of(profile, inventory),
-        whole(Resource.CPU, taken(profile, Resource.CPU)),
-        whole(Resource.MEMORY, taken(profile, Resource.MEMORY)),
+        min(profile.gpu_count, MOST_GPUS),
+        (*systems_of(profile, inventory).items(),),
+        asked.whole_cpu or whole(Resource.CPU, _used_instead(profile, Resource.CPU)),
+        asked.whole_memory or whole(Resource.MEMORY, _used_instead(profile, Resource.MEMORY)),
         whole(Resource.GPU_MEMORY, _most(used)) if name.endswith(SHARED) else 0,
     )
 
 
-def held_by(claim: Claim, run: int, span: Stretch) -> Iterator[Hold]:
-    for system, count in claim.gpus.items():
-        yield Hold(run, _pool(Resource.GPU, system, claim.gpu_name), *span, count)
+def held_by(claim: Claim) -> Iterator[tuple[Pool, int]]:
+    for system, count in claim.gpus:
+        yield Pool(Resource.GPU, system, claim.gpu_name), count
         if claim.gpu_memory:
-            memory = _pool(Resource.GPU_MEMORY, system, claim.gpu_name)
-            yield Hold(run, memory, *span, claim.gpu_memory)
-    nodes = sum(claim.places.values())
+            yield Pool(Resource.GPU_MEMORY, system, claim.gpu_name), claim.gpu_memory
+    nodes = sum([count for _, count in claim.places])
     for resource, amount in ((Resource.CPU, claim.cpu), (Resource.MEMORY, claim.memory)):
-        for system, count in claim.places.items() if amount else ():
-            yield Hold(run, _pool(resource, system), *span, amount * count // nodes)
+        for system, count in claim.places if amount else ():
+            yield Pool(resource, system), amount * count // nodes
 
 
-def used_on_nodes(
-    profile: JobProfile, run: int, span: Stretch, nodes: Mapping[Resource, set[str]]
-) -> Iterator[Hold]:
-    """Of these nodes, for each resource: what it really used there, if its nodes did alike."""
-    usage = profile.usage
-    if usage is None or not profile.nodes:
-        return
-    amounts = {
-        Resource.DISK: _mean(usage.disk_bytes_per_second),
-        Resource.NETWORK: _mean(usage.network_bytes_per_second),
-        Resource.MEMORY: _most(usage.memory_bytes),
-    }
-    for resource, amount in amounts.items():
-        each = whole(resource, None if amount is None else amount / len(profile.nodes))
-        for node in {*profile.nodes} & nodes.get(resource, set()) if each else ():
-            yield Hold(run, Pool(resource, NO_GPUS, node=node), *span, each)
+def used_on_each(profile: JobProfile, resource: Resource) -> int:
+    """What it really used on each of its nodes, if they did alike."""
+    if profile.usage is None or not profile.nodes:
+        return 0
+    amount = _used(profile.usage, resource)
+    return whole(resource, None if amount is None else amount / len(profile.nodes))
+
+
+def _used(usage: Usage, resource: Resource) -> float | None:
+    """What neighbours on a node take from each other."""
+    match resource:
+        case Resource.DISK:
+            return _mean(usage.disk_bytes_per_second)
+        case Resource.NETWORK:
+            return _mean(usage.network_bytes_per_second)
+        case Resource.MEMORY:
+            return _most(usage.memory_bytes)
+        case _:
+            return None
 
 
 def ran(profile: JobProfile, window: Stretch) -> Stretch | None:
@@ -145,7 +146,7 @@ def ran(profile: JobProfile, window: Stretch) -> Stretch | None:
     begin = microseconds(profile.started)
     if profile.ended is not None:
         end = microseconds(profile.ended)
-    elif profile.outcome is Outcome.RUNNING and profile.process is None:
+    elif profile.is_active and profile.process is None:
         end = window[1]
     elif profile.duration_seconds is not None:
         end = begin + int(1e6 * min(profile.duration_seconds, LONGEST_SECONDS))
@@ -164,13 +165,15 @@ def gpus_by_system(profile: JobProfile, inventory: Inventory) -> dict[str, int]:
         system_of(gpu.model) if gpu.model else inventory.system(gpu.node) or UNKNOWN_GPUS
         for gpu in profile.gpus
     ] or [inventory.system(node) or UNKNOWN_GPUS for node in profile.nodes]
-    if len({*listed}) <= 1:
-        return {listed[0] if listed else UNKNOWN_GPUS: count}
+    if not listed:
+        return {UNKNOWN_GPUS: count}
     times, rest = divmod(count, len(listed))
-    found = dict(Counter(listed[:rest]))
-    for system in listed if times else ():
-        found[system] = found.get(system, 0) + times
-    return found
+    first = listed[:rest]
+    return {
+        system: some
+        for system in dict.fromkeys(listed)
+        if (some := times * listed.count(system) + first.count(system))
+    }
 
 
 def systems_of(profile: JobProfile, inventory: Inventory) -> dict[str, int]:
@@ -184,22 +187,17 @@ def systems_of(profile: JobProfile, inventory: Inventory) -> dict[str, int]:
 
 def taken(profile: JobProfile, resource: Resource) -> float | None:
     """What it asked for; else what it used, of CPU on average, of memory at most."""
-    asked = sum(one.pods * _asked(one, resource) for one in profile.asked)
-    if asked:
-        return asked
+    asked = _all_asked(_signature(profile.asked))
+    amount = asked.cpu if resource is Resource.CPU else asked.memory
+    return amount or _used_instead(profile, resource)
+
+
+def _used_instead(profile: JobProfile, resource: Resource) -> float | None:
     if profile.usage is None:
         return None
     if resource is Resource.CPU:
         return _mean(profile.usage.cpu_cores)
     return _most(profile.usage.memory_bytes)
-
-
-def gpu_name(profile: JobProfile) -> str:
-    for one in profile.asked:
-        for name in (*one.limits, *one.requests):
-            if is_gpu(name):
-                return name
-    return WHOLE_GPU
 
 
 def whole(resource: Resource, amount: float | None) -> int:
@@ -216,20 +214,47 @@ def natural(resource: Resource, amount: float) -> float:
     return found if math.isfinite(found) else 0.0
 
 
-def _asked(one: Asked, resource: Resource) -> float:
-    text = one.requests.get(resource, one.limits.get(resource))
-    return 0.0 if text is None else _quantity(text) or 0.0
+class _Asked(NamedTuple):
+    """By all pods of a job."""
+
+    cpu: float
+    memory: float
+    gpu_name: str
+    whole_cpu: int
+    whole_memory: int
+    """In small units."""
 
 
-# As many as there are kinds of things, in tens of thousands of holds.
+_Texts = tuple[tuple[str, str], ...]
+_Signature = tuple[tuple[int, _Texts, _Texts], ...]
+"""Of each container: how many pods have it, its requests and its limits."""
+
+
+def _signature(asked: Sequence[Asked]) -> _Signature:
+    return tuple([(one.pods, (*one.requests.items(),), (*one.limits.items(),)) for one in asked])
+
+
 @lru_cache(maxsize=4096)
-def _pool(resource: Resource, system: str, name: str = "") -> Pool:
-    return Pool(resource, system, name)
+def _all_asked(containers: _Signature) -> _Asked:
+    """Tens of thousands of jobs ask for a few different things."""
+    names = [name for _, requests, limits in containers for name, _ in (*limits, *requests)]
+    cpu, memory = _sum(containers, Resource.CPU), _sum(containers, Resource.MEMORY)
+    return _Asked(
+        cpu=cpu,
+        memory=memory,
+        gpu_name=next(filter(is_gpu, names), WHOLE_GPU),
+        whole_cpu=whole(Resource.CPU, cpu),
+        whole_memory=whole(Resource.MEMORY, memory),
+    )
 
 
-@lru_cache(maxsize=4096)
-def _quantity(text: str) -> float | None:
-    return quantity(text)
+def _sum(containers: _Signature, resource: Resource) -> float:
+    """Of requests; of a container without, of its limit."""
+    asked = [
+        (pods, {**dict(limits), **dict(requests)}.get(resource))
+        for pods, requests, limits in containers
+    ]
+    return sum(pods * (quantity(text) or 0.0) for pods, text in asked if text is not None)
 
 
 def _mean(spread: Spread | None) -> float | None:

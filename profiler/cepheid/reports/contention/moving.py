@@ -7,9 +7,10 @@ nodes; from a history alone by the GPUs that its jobs held, as far as these show
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain
 
 from cepheid.gpu_models import Peaks, peaks_of
-from cepheid.jobprofile import JobProfile
+from cepheid.jobprofile import GpuHeld, JobProfile
 from cepheid.jobs.gpu_names import model_name
 from cepheid.units import quantity
 
@@ -52,6 +53,7 @@ class Inventory:
         self.is_told = is_told
         """By the cluster itself; else inferred, and then there may be more."""
         self._nodes: dict[str, NodeType] = {node.name: node for node in nodes}
+        self._system_of = {name: node.system for name, node in self._nodes.items()}
         self._systems: dict[str, list[NodeType]] = {}
         for node in self._nodes.values():
             self._systems.setdefault(node.system, []).append(node)
@@ -79,8 +81,7 @@ class Inventory:
 
     def system(self, node: str) -> str:
         """A node that nobody saw a GPU on has none, as far as is known."""
-        found = self._nodes.get(node)
-        return NO_GPUS if found is None else found.system
+        return self._system_of.get(node, NO_GPUS)
 
     def of(self, system: str) -> Sequence[NodeType]:
         return self._systems.get(system, ())
@@ -114,14 +115,17 @@ class Inventory:
 
 def inventory_of(profiles: Iterable[JobProfile]) -> Inventory:
     """As the GPUs that jobs held show it."""
+    # The same few nodes and GPUs, tens of thousands of times: each is looked at once.
+    listed: Iterable[Iterable[str | GpuHeld]] = ((*one.nodes, *one.gpus) for one in profiles)
+    held = dict.fromkeys(chain.from_iterable(listed))
     models: dict[str, str | None] = {}
-    seen: dict[str, set[tuple[int, int]]] = {}
-    for profile in profiles:
-        for node in profile.nodes:
-            seen.setdefault(node, set())
-        for gpu in profile.gpus:
-            seen.setdefault(gpu.node, set()).add((gpu.index, -1 if gpu.mig is None else gpu.mig))
-            models[gpu.node] = models.get(gpu.node) or gpu.model
+    seen: dict[str, set[tuple[int, int | None]]] = {}
+    for one in held:
+        if isinstance(one, str):
+            seen.setdefault(one, set())
+        else:
+            seen.setdefault(one.node, set()).add((one.index, one.mig))
+            models[one.node] = models.get(one.node) or one.model
     return Inventory(
         (
             NodeType(name=name, gpu_model=models.get(name), gpu_count=len(gpus))
@@ -136,12 +140,13 @@ def fits_on(profile: JobProfile, inventory: Inventory, system: str) -> str | Non
 
     What was not measured cannot be said to fit.
     """
-    used_bytes = gpu_memory_each_bytes(profile)
-    mine = inventory.peaks(system)
-    busy = _busy_percent(profile)
-    if used_bytes is None or mine is None or busy is None:
+    smaller, mine = inventory.smaller(system), inventory.peaks(system)
+    if not smaller or mine is None:
         return None
-    for other in inventory.smaller(system):
+    used_bytes, busy = gpu_memory_each_bytes(profile), _busy_percent(profile)
+    if used_bytes is None or busy is None:
+        return None
+    for other in smaller:
         peaks = inventory.peaks(other)
         if peaks is None or used_bytes > MEMORY_SPARE * peaks.memory_gb * GIB:
             continue

@@ -1,7 +1,7 @@
 """For how long did others wait, and who were they?
 
-The time in which at least one other waits, added up from the beginning, is a line of straight
-pieces: what of it lies between two moments is the difference of two of its points.
+Others wait whenever anybody does, but for the time in which only oneself does. Either is made of
+pieces of time: what of them lies between two moments is a difference of two sums.
 """
 
 from bisect import bisect_right
@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cepheid.model import FloatArray
 from cepheid.reports.contention.holding import Stretch
@@ -22,47 +22,83 @@ class Waiters(NamedTuple):
     users: int
 
 
+class _Pieces(NamedTuple):
+    """Of time, in order and apart, in whole microseconds: sums of them are exact."""
+
+    begins_us: IntArray
+    lengths_us: IntArray
+    before_us: IntArray
+    """Of all that come earlier."""
+
+    @classmethod
+    def of(cls, times_us: IntArray, chosen: NDArray[np.bool_]) -> "_Pieces":
+        """Those between one of the times and the next that are chosen."""
+        places = np.flatnonzero(chosen)
+        begins_us = times_us[places]
+        lengths_us = times_us[places + 1] - begins_us
+        return cls(begins_us, lengths_us, np.cumsum(lengths_us) - lengths_us)
+
+    def within(self, from_to_us: IntArray) -> IntArray:
+        """How much of them lies in each row."""
+        if not self.begins_us.size:
+            return np.zeros(len(from_to_us), dtype=np.int64)
+        last = np.searchsorted(self.begins_us, from_to_us, side="right") - 1
+        last = np.maximum(last, 0)
+        into = np.clip(from_to_us - self.begins_us[last], 0, self.lengths_us[last])
+        up_to = self.before_us[last] + into
+        found: IntArray = up_to[:, 1] - up_to[:, 0]
+        return found
+
+
 class Contention:
     """Of one resource. `runs` are the jobs that want it, as `wanted` has them."""
 
     def __init__(self, wanted: Spans, runs: IntArray) -> None:
-        self._wanted, self._runs = wanted, runs
+        # In order, since what is looked for in an order is found sooner.
+        order = np.argsort(wanted.begins_us)
+        self._wanted, self._runs = Spans(*(column[order] for column in wanted)), runs[order]
         self._times = np.unique(np.concatenate([wanted.begins_us, wanted.ends_us]))
+        self._firsts = np.searchsorted(self._times, self._wanted.begins_us)
+        self._lasts = np.searchsorted(self._times, self._wanted.ends_us)
         self._all = self._counts(np.ones(wanted.owners.size, dtype=np.bool_))
-        self._sums: dict[int, FloatArray] = {}
+        self._anybody = _Pieces.of(self._times, self._all > 0)
+        self._alone: dict[int, _Pieces] = {}
 
     def seconds(self, owner: int, stretches: Sequence[Stretch]) -> FloatArray:
         """Of each: how long others than this one waited meanwhile."""
-        if self._times.size <= 1:
-            return np.zeros(len(stretches))
-        ends = np.array(stretches, dtype=np.float64).reshape(-1, 2)
-        sums = self._sums_of(owner)
-        found: FloatArray = np.diff(np.interp(ends, self._times, sums), axis=1)[:, 0]
-        return found
+        table = np.array(stretches, dtype=np.int64).reshape(-1, 2)
+        return (self._anybody.within(table) - self._alone_of(owner).within(table)) / 1e6
 
-    def waiters(self, owner: int, stretches: Sequence[Stretch], users: Sequence[str]) -> Waiters:
+    def waiters(self, owner: int, stretches: Sequence[Stretch], users: ArrayLike) -> Waiters:
         """Who waited in any of the stretches, which are in order and apart; `users` by run."""
         table = np.array(stretches, dtype=np.int64).reshape(-1, 2)
-        first = np.searchsorted(table[:, 1], self._wanted.begins_us, side="right")
-        after = np.searchsorted(table[:, 0], self._wanted.ends_us, side="left")
-        there = (first < after) & (self._wanted.owners != owner)
-        runs = {int(run) for run in self._runs[there]}
-        return Waiters(len(runs), len({users[run] for run in runs}))
+        there = meets(self._wanted.begins_us, self._wanted.ends_us, table)
+        runs = self._runs[there & (self._wanted.owners != owner)]
+        jobs = int(np.count_nonzero(np.bincount(runs)))
+        return Waiters(jobs, np.unique(np.asarray(users)[runs]).size)
 
-    def _sums_of(self, owner: int) -> FloatArray:
-        mine = self._wanted.owners == owner
-        key = owner if mine.any() else -1
-        if key not in self._sums:
-            others = (self._all - self._counts(mine))[: self._times.size - 1] > 0
-            seconds = np.diff(self._times) / 1e6 * others
-            self._sums[key] = np.concatenate([[0.0], np.cumsum(seconds)])
-        return self._sums[key]
+    def _alone_of(self, owner: int) -> _Pieces:
+        """When it waited and nobody else did: kept, since that is little, for all of an owner's
+        findings."""
+        if owner not in self._alone:
+            mine = self._counts(self._wanted.owners == owner)
+            self._alone[owner] = _Pieces.of(self._times, (mine > 0) & (mine == self._all))
+        return self._alone[owner]
 
     def _counts(self, chosen: NDArray[np.bool_]) -> IntArray:
-        steps = np.zeros(self._times.size + 1, dtype=np.int64)
-        np.add.at(steps, np.searchsorted(self._times, self._wanted.begins_us[chosen]), 1)
-        np.subtract.at(steps, np.searchsorted(self._times, self._wanted.ends_us[chosen]), 1)
+        """How many of them wait, from each time to the next; from the last one on nobody does."""
+        steps = np.zeros(self._times.size, dtype=np.int64)
+        np.add.at(steps, self._firsts[chosen], 1)
+        np.subtract.at(steps, self._lasts[chosen], 1)
         return np.cumsum(steps)
+
+
+def meets(begins_us: IntArray, ends_us: IntArray, stretches: IntArray) -> NDArray[np.bool_]:
+    """Of each span: is any of it in the stretches, rows of from and to, in order and apart?"""
+    first = np.searchsorted(stretches[:, 1], begins_us, side="right")
+    after = np.searchsorted(stretches[:, 0], ends_us, side="left")
+    found: NDArray[np.bool_] = first < after
+    return found
 
 
 def free(held: Spans, capacity: int, amount: int, window: Stretch) -> list[Stretch]:

@@ -9,30 +9,33 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cepheid.jobprofile import JobProfile
 from cepheid.reports.contention.holding import (
+    MOST,
     WHOLE,
     Claim,
-    Hold,
     Pool,
     Resource,
     Stretch,
     claim_of,
     held_by,
     ran,
-    used_on_nodes,
+    used_on_each,
     whole,
 )
 from cepheid.reports.contention.moving import Inventory
 from cepheid.reports.contention.overlap import Contention, free, within
-from cepheid.reports.contention.shares import Beyond, Spans, beyond_share, most_held
+from cepheid.reports.contention.rows import Alike, Row, Rows, Times
+from cepheid.reports.contention.shares import Beyond, IntArray, Spans, beyond_share, most_held
 from cepheid.reports.contention.waiting import (
-    Knowledge,
-    Want,
+    Where,
+    could_run_on,
     offers_of,
     starved,
     usual_systems,
+    waited,
     wanted_by,
 )
 from cepheid.reports.stats import GROUPS
@@ -54,7 +57,6 @@ class Scene:
     who: Callable[[JobProfile], str]
     is_exempt: Callable[[JobProfile], bool]
     _contentions: dict[tuple[str, Pool], Contention] = field(default_factory=dict)
-    _by_owner: dict[Pool, dict[int, list[Hold]]] = field(default_factory=dict)
     _free: dict[tuple[str, int], list[Stretch]] = field(default_factory=dict)
 
     @cached_property
@@ -62,61 +64,86 @@ class Scene:
         return [Person(name, is_exempt) for name, is_exempt in self._numbers]
 
     @cached_property
-    def owners(self) -> list[int]:
+    def owners(self) -> IntArray:
         """Of each run, the number of who answers for it."""
         numbers = self._numbers
-        return [numbers[name, is_exempt] for name, is_exempt in self._names]
+        return np.array([numbers[one] for one in self._names], dtype=np.int64)
 
     def plain(self, owner: int) -> int:
         """The same person, where nothing is exempt."""
         return self._numbers[self.people[owner].name, False]
 
     @cached_property
-    def users(self) -> list[str]:
-        return [GROUPS["user"](run) for run in self.runs]
+    def users(self) -> IntArray:
+        """Of each run, a number for its user."""
+        numbers: dict[str, int] = {}
+        names = map(GROUPS["user"], self.runs)
+        found = [numbers.setdefault(name, len(numbers)) for name in names]
+        return np.array(found, dtype=np.int64)
 
     @cached_property
     def claims(self) -> list[Claim]:
-        return [claim_of(run, self.inventory) for run in self.runs]
+        """Of each run; what many claim is there once."""
+        known: dict[Claim, Claim] = {}
+        found = (claim_of(run, self.inventory) for run in self.runs)
+        return [known.setdefault(claim, claim) for claim in found]
 
     @cached_property
-    def holds(self) -> Mapping[Pool, list[Hold]]:
-        found: defaultdict[Pool, list[Hold]] = defaultdict(list)
-        crowded: defaultdict[Resource, set[str]] = defaultdict(set)
-        for want in self._starved:
-            crowded[want.pool.resource].add(want.pool.node)
-        for number, (run, claim) in enumerate(zip(self.runs, self.claims, strict=True)):
-            span = ran(run, self.window)
-            if span is None:
-                continue
-            for hold in held_by(claim, number, span):
-                found[hold.pool].append(hold)
-            for hold in used_on_nodes(run, number, span, crowded) if crowded else ():
-                found[hold.pool].append(hold)
-        return found
-
-    def by_owner(self, pool: Pool) -> Mapping[int, list[Hold]]:
-        if pool not in self._by_owner:
-            found = self._by_owner[pool] = {}
-            for hold in self.holds[pool]:
-                found.setdefault(self.owners[hold.run], []).append(hold)
-        return self._by_owner[pool]
+    def has_gpus(self) -> NDArray[np.bool_]:
+        """Of each run."""
+        return np.array([bool(claim.gpus) for claim in self.claims], dtype=np.bool_)
 
     @cached_property
-    def wants(self) -> Mapping[Pool, list[Want]]:
-        found: defaultdict[Pool, list[Want]] = defaultdict(list)
-        usual = usual_systems(self.runs, self.claims)
-        known = Knowledge(offers_of(self._pools(), self.inventory), usual)
-        for number, (run, claim) in enumerate(zip(self.runs, self.claims, strict=True)):
-            gpus = sum(claim.gpus.values())
-            for want in wanted_by(run, claim, number, known, self.window):
-                if gpus and not want.pool.name:
-                    found[want.pool] += self._while_free(want, gpus)
-                else:
-                    found[want.pool].append(want)
-        for want in self._starved:
-            found[want.pool].append(want)
+    def holds(self) -> Mapping[Pool, Rows]:
+        runs_of: defaultdict[Claim, list[int]] = defaultdict(list)
+        for run in self._ran.runs:
+            runs_of[self.claims[run]].append(run)
+        found: defaultdict[Pool, list[Alike]] = defaultdict(list)
+        for claim, runs in runs_of.items():
+            for pool, amount in held_by(claim):
+                found[pool].append((runs, amount))
+        holds = {pool: Rows.alike(groups, self._ran) for pool, groups in found.items()}
+        return holds | self._used_on_nodes()
+
+    def _used_on_nodes(self) -> dict[Pool, Rows]:
+        """Where somebody was short of it."""
+        crowded = {pool.node for pool in self._starved}
+        there: defaultdict[str, list[int]] = defaultdict(list)
+        for run in self._ran.runs if crowded else ():
+            for node in crowded.intersection(self.runs[run].nodes):
+                there[node].append(run)
+        used = {
+            resource: np.array([used_on_each(run, resource) for run in self.runs], dtype=np.int64)
+            for resource in {pool.resource for pool in self._starved}
+        }
+        found = {}
+        for pool in self._starved:
+            runs = np.array(there[pool.node], dtype=np.int64)
+            rows = Rows.during(self._ran, runs, used[pool.resource][runs])
+            found[pool] = rows.at(rows.amounts > 0)
         return found
+
+    @cached_property
+    def wants(self) -> Mapping[Pool, Rows]:
+        waiting = Times.of([waited(run, self.window) for run in self.runs])
+        usual = usual_systems(self.runs, self.claims, waiting.runs)
+        runs_of: defaultdict[tuple[Claim, Where], list[int]] = defaultdict(list)
+        for run in waiting.runs:
+            claim = self.claims[run]
+            runs_of[claim, could_run_on(self.runs[run], claim, usual)].append(run)
+        offers = offers_of(self._pools(), self.inventory)
+        alike: defaultdict[tuple[Pool, int], list[Alike]] = defaultdict(list)
+        for (claim, where), runs in runs_of.items():
+            gpus = sum(count for _, count in claim.gpus)
+            for pool, amount in wanted_by(claim, where, offers):
+                alike[pool, 0 if pool.name else gpus].append((runs, amount))
+        found: defaultdict[Pool, list[Rows]] = defaultdict(list)
+        for (pool, gpus), groups in alike.items():
+            rows = Rows.alike(groups, waiting)
+            found[pool].append(self._while_free(rows, pool.system, gpus) if gpus else rows)
+        for pool, short in self._starved.items():
+            found[pool].append(Rows.of(short))
+        return {pool: Rows.joined(parts) for pool, parts in found.items()}
 
     def _pools(self) -> tuple[Pool, ...]:
         """Of which something is held; and GPUs that nobody holds, but that there are."""
@@ -131,9 +158,9 @@ class Scene:
 
     def beyond(self, pool: Pool) -> list[Beyond]:
         """Who held more than a fair share of it while others waited."""
-        held = self._spans(self.holds[pool])
+        held, wanted = self.holds[pool].spans(self.owners), self.wants[pool].spans(self._plain)
         is_whole = pool.resource is Resource.GPU
-        return beyond_share(held, self._wanted(pool), self._capacity(pool, held), is_whole=is_whole)
+        return beyond_share(held, wanted, self._capacity(pool, held), is_whole=is_whole)
 
     def _capacity(self, pool: Pool, held: Spans) -> int | None:
         """As the nodes tell; else as much as was ever held. None: what is held is all."""
@@ -155,66 +182,67 @@ class Scene:
         """Who else waited for it."""
         key = ("", pool)
         if key not in self._contentions:
-            runs = np.array([want.run for want in self.wants.get(pool, ())], dtype=np.int64)
-            self._contentions[key] = Contention(self._wanted(pool), runs)
+            self._contentions[key] = self._contention(self.wants.get(pool, Rows.of(())))
         return self._contentions[key]
 
     def beside_free_gpus(self, pool: Pool) -> Contention:
         """Who else waited for GPUs of the system while they were free: for something else there."""
         key = ("beside", pool)
         if key not in self._contentions:
-            wants = [
-                piece
-                for one, wants in self.wants.items()
-                if one.resource is Resource.GPU and one.system == pool.system
-                for want in wants
-                for piece in self._while_free(want, want.amount)
+            pieces = [
+                self._while_free(wants.at(wants.amounts == gpus), pool.system, gpus)
+                for wants in self._gpus_of(self.wants, pool.system)
+                for gpus in np.unique(wants.amounts).tolist()
             ]
-            runs = np.array([want.run for want in wants], dtype=np.int64)
-            self._contentions[key] = Contention(self._spans(wants, plain=True), runs)
+            self._contentions[key] = self._contention(Rows.joined(pieces))
         return self._contentions[key]
 
-    def _while_free(self, want: Want, gpus: int) -> list[Want]:
-        """Without GPUs a job that needs them could have used nothing else."""
-        key = (want.pool.system, gpus)
-        stretches = self._free.get(key)
-        if stretches is None:
-            stretches = self._free[key] = self._when_free(*key)
-        span = (want.begin_us, want.end_us)
+    def _contention(self, wants: Rows) -> Contention:
+        return Contention(wants.spans(self._plain), wants.runs)
+
+    def _gpus_of(self, rows: Mapping[Pool, Rows], system: str) -> list[Rows]:
         return [
-            want._replace(begin_us=begin, end_us=end)
-            for begin, end in (within(span, stretches) if stretches else ())
+            of
+            for pool, of in rows.items()
+            if pool.resource is Resource.GPU and pool.system == system
         ]
+
+    def _while_free(self, wants: Rows, system: str, gpus: int) -> Rows:
+        """Without GPUs a job that needs them could have used nothing else."""
+        key = (system, gpus)
+        if key not in self._free:
+            self._free[key] = self._when_free(*key)
+        stretches = self._free[key]
+        pieces = [
+            (run, *piece, amount)
+            for run, begin, end, amount in (wants.each() if stretches else ())
+            for piece in within((begin, end), stretches)
+        ]
+        return Rows.of(pieces)
 
     def _when_free(self, system: str, gpus: int) -> list[Stretch]:
-        held = [
-            hold
-            for pool, holds in self.holds.items()
-            if pool.resource is Resource.GPU and pool.system == system
-            for hold in holds
-        ]
-        return free(self._spans(held), self.inventory.gpu_count(system), gpus, self.window)
+        held = Rows.joined(self._gpus_of(self.holds, system)).spans(self.owners)
+        return free(held, self.inventory.gpu_count(system), gpus, self.window)
 
     @cached_property
-    def _starved(self) -> list[Want]:
-        return [
-            want
-            for number, run in enumerate(self.runs)
-            for want in starved(run, number, self.window)
-        ]
-
-    def _wanted(self, pool: Pool) -> Spans:
-        return self._spans(self.wants.get(pool, ()), plain=True)
-
-    def _spans(self, rows: Sequence[Hold | Want], *, plain: bool = False) -> Spans:
-        """`plain`: who waits is who they are, for an exempt job too."""
-        owners = self._plain if plain else self.owners
-        return Spans.of([(owners[one.run], one.begin_us, one.end_us, one.amount) for one in rows])
+    def _ran(self) -> Times:
+        return Times.of([ran(run, self.window) for run in self.runs])
 
     @cached_property
-    def _plain(self) -> list[int]:
+    def _starved(self) -> Mapping[Pool, list[Row]]:
+        times = self._ran.from_to_us.tolist()
+        found: defaultdict[Pool, list[Row]] = defaultdict(list)
+        for run in self._ran.runs:
+            begin, end = times[run]
+            for pool, span in starved(self.runs[run], (begin, end)):
+                found[pool].append((run, *span, MOST))
+        return found
+
+    @cached_property
+    def _plain(self) -> IntArray:
+        """The same as owners, where nothing is exempt: who waits is who they are."""
         numbers = self._numbers
-        return [numbers[name, False] for name, _ in self._names]
+        return np.array([numbers[name, False] for name, _ in self._names], dtype=np.int64)
 
     @cached_property
     def _names(self) -> list[tuple[str, bool]]:

@@ -84,15 +84,27 @@ def beyond_share(
     if not wanted.owners.size or not held.owners.size:
         return []
     times = np.unique(np.concatenate([*held[1:3], *wanted[1:3]]))
-    cut = _Cut(times, _Placed.of(held, times), _Placed.of(wanted, times))
+    all_held, all_wanted = _Placed.of(held, times), _Placed.of(wanted, times)
+    short = _too_little(all_held, all_wanted, times.size, capacity)
+    pieces = np.flatnonzero(short)
+    cut = _Cut(times, pieces, all_held.during(short), all_wanted.during(short))
     found: dict[int, list[_Part]] = {}
-    waiting = cut.wanted.running(times.size) > 0
-    for begin in range(0, times.size - 1, BLOCK):
-        end = min(begin + BLOCK, times.size - 1)
-        rows = np.flatnonzero(waiting[begin:end])
-        for part in _parts(cut, begin, end, rows, capacity, is_whole=is_whole) if rows.size else ():
+    for begin in range(0, pieces.size, BLOCK):
+        end = min(begin + BLOCK, pieces.size)
+        for part in _parts(cut, begin, end, capacity, is_whole=is_whole):
             found.setdefault(part.owner, []).append(part)
     return [_whole(owner, parts, times) for owner, parts in found.items()]
+
+
+def _too_little(
+    all_held: "_Placed", all_wanted: "_Placed", size: int, capacity: int | None
+) -> NDArray[np.bool_]:
+    """When somebody wants some, and there may be less than what all of them want."""
+    held, wanted = all_held.running(size), all_wanted.running(size)
+    people = np.union1d(all_held.owners, all_wanted.owners).size
+    has = np.clip(held, capacity or 0, MOST_IN_ALL // people)
+    found: NDArray[np.bool_] = (wanted > 0) & (held + wanted > has)
+    return found
 
 
 def most_held(held: Spans) -> int:
@@ -126,9 +138,17 @@ class _Placed(NamedTuple):
         np.subtract.at(steps, self.lasts, self.amounts)
         return np.cumsum(steps)
 
+    def during(self, chosen: NDArray[np.bool_]) -> "_Placed":
+        """As if there were no other pieces of time than those that are chosen."""
+        before: IntArray = np.cumsum(chosen) - chosen
+        placed = _Placed(self.owners, before[self.firsts], before[self.lasts], self.amounts)
+        return placed.at(placed.firsts < placed.lasts)
+
     def within(self, begin: int, end: int) -> "_Placed":
-        there = (self.firsts < end) & (self.lasts > begin)
-        return _Placed(*(array[there] for array in self))
+        return self.at((self.firsts < end) & (self.lasts > begin))
+
+    def at(self, chosen: NDArray[np.bool_]) -> "_Placed":
+        return _Placed(*(array[chosen] for array in self))
 
     def matrix(self, owners: IntArray, begin: int, end: int) -> IntArray:
         """A row for each piece of time, a column for each owner."""
@@ -141,6 +161,9 @@ class _Placed(NamedTuple):
 
 class _Cut(NamedTuple):
     times: IntArray
+    pieces: NDArray[Any]
+    """Those in which there is too little: each begins at the time of that number. What is held and
+    wanted is placed by them."""
     held: _Placed
     wanted: _Placed
 
@@ -157,15 +180,14 @@ def _parts(
     cut: _Cut,
     begin: int,
     end: int,
-    rows: NDArray[Any],
     capacity: int | None,
     *,
     is_whole: bool,
 ) -> Iterator[_Part]:
     held_here, wanted_here = cut.held.within(begin, end), cut.wanted.within(begin, end)
     owners = np.unique(np.concatenate([held_here.owners, wanted_here.owners]))
-    held = held_here.matrix(owners, begin, end)[rows]
-    wanted = wanted_here.matrix(owners, begin, end)[rows]
+    held = held_here.matrix(owners, begin, end)
+    wanted = wanted_here.matrix(owners, begin, end)
     has = np.clip(held.sum(axis=1), capacity or 0, MOST_IN_ALL // owners.size)
     # Nobody can be given more than all of it.
     demands = np.minimum(held + wanted, has[:, None])
@@ -176,7 +198,7 @@ def _parts(
     shares = np.minimum(demands, level(demands, has[short])[:, None])
     over = held > np.ceil(shares - 1e-9) if is_whole else held > SLACK * shares
     excess = held - (np.ceil(shares - 1e-9) if is_whole else shares)
-    pieces = rows[short] + begin
+    pieces = cut.pieces[begin + short]
     seconds = (cut.times[pieces + 1] - cut.times[pieces]) / 1e6
     sums = [seconds @ (over * figures) for figures in (held, shares, excess)]
     for column in np.flatnonzero(over.any(axis=0)).tolist():
@@ -199,7 +221,8 @@ def _whole(owner: int, parts: Sequence[_Part], times: IntArray) -> Beyond:
 
 def _stretches(pieces: NDArray[Any], times: IntArray) -> IntArray:
     """Neighbouring pieces in one."""
-    breaks = np.flatnonzero(np.diff(pieces) > 1)
-    firsts = pieces[np.concatenate([[0], breaks + 1])]
-    lasts = pieces[np.concatenate([breaks, [pieces.size - 1]])]
-    return np.column_stack([times[firsts], times[lasts + 1]])
+    breaks = np.flatnonzero(pieces[1:] - pieces[:-1] > 1)
+    found = np.empty((breaks.size + 1, 2), dtype=np.int64)
+    found[0, 0], found[1:, 0] = times[pieces[0]], times[pieces[breaks + 1]]
+    found[:-1, 1], found[-1, 1] = times[pieces[breaks] + 1], times[pieces[-1] + 1]
+    return found

@@ -10,17 +10,14 @@ from typing import NamedTuple
 
 from cepheid.analysis.findings import Cause
 from cepheid.history.rows import LONGEST_SECONDS, microseconds
-from cepheid.jobprofile import JobProfile, Outcome, Reason
+from cepheid.jobprofile import JobProfile, Reason
 from cepheid.jobs.advice import LEAST_LOST_PERCENT
-from cepheid.jobs.pods import MOST_GPUS
 from cepheid.reports.contention.holding import (
-    MOST,
     WHOLE,
     Claim,
     Pool,
     Resource,
     Stretch,
-    ran,
     whole,
 )
 from cepheid.reports.contention.moving import NO_GPUS, UNKNOWN_GPUS, Inventory
@@ -33,18 +30,15 @@ STARVED_SECONDS = 600.0
 AT_LIMIT = 0.9
 """Of its own limit: killed there, a job has itself to blame."""
 _NOT_WAITING = frozenset({Reason.IMAGE, Reason.CONFIG, Reason.COMMAND})
-_STARVES = {Cause.DISK: Resource.DISK, Cause.NETWORK: Resource.NETWORK}
+_STARVES: Mapping[str, Resource] = {
+    Cause.DISK: Resource.DISK,
+    Cause.NETWORK: Resource.NETWORK,
+}
 
 Series = tuple[str, str]
-
-
-class Want(NamedTuple):
-    run: int
-    """Its place among the jobs that are looked at."""
-    pool: Pool
-    begin_us: int
-    end_us: int
-    amount: int
+Usual = Mapping[Series, frozenset[str]]
+Where = tuple[str, ...] | frozenset[str] | None
+"""On which systems; None for any."""
 
 
 class Offer(NamedTuple):
@@ -62,15 +56,6 @@ class Offer(NamedTuple):
         return self.most is not None or not claim.gpus
 
 
-class Knowledge(NamedTuple):
-    """What tells where a job that waits could have run."""
-
-    offers: Mapping[str, Sequence[Offer]]
-    """By system."""
-    usual: Mapping[Series, frozenset[str]]
-    """Where runs of a job got their GPUs; of one without, on which systems they ran."""
-
-
 def offers_of(pools: Iterable[Pool], inventory: Inventory) -> dict[str, list[Offer]]:
     """`pools` that all on their nodes share."""
     found: dict[str, list[Offer]] = {}
@@ -80,56 +65,54 @@ def offers_of(pools: Iterable[Pool], inventory: Inventory) -> dict[str, list[Off
 
 
 def usual_systems(
-    profiles: Sequence[JobProfile], claims: Sequence[Claim]
+    profiles: Sequence[JobProfile], claims: Sequence[Claim], waiting: Iterable[int]
 ) -> dict[Series, frozenset[str]]:
+    """Where runs of a job got their GPUs; of one without, on which systems they ran.
+
+    Of those alone that never started: what the others could use is what they got.
+    """
+    unknown = {series(profiles[run]) for run in waiting if profiles[run].started is None}
     found: dict[Series, set[str]] = {}
-    for profile, claim in zip(profiles, claims, strict=True):
-        if profile.started is not None:
+    for profile, claim in zip(profiles, claims, strict=True) if unknown else ():
+        if profile.started is not None and series(profile) in unknown:
             found.setdefault(series(profile), set()).update(claim.systems)
     return {key: frozenset(systems) for key, systems in found.items()}
 
 
+def could_run_on(profile: JobProfile, claim: Claim, usual: Usual) -> Where:
+    where = claim.systems if profile.started is not None else usual.get(series(profile))
+    return None if where is None or UNKNOWN_GPUS in where else where
+
+
 def wanted_by(
-    profile: JobProfile, claim: Claim, run: int, known: Knowledge, window: Stretch
-) -> Iterator[Want]:
-    span = waited(profile, window)
-    if span is None:
-        return
-    where: Iterable[str] | None = known.usual.get(series(profile))
-    if profile.started is not None:
-        where = (*claim.systems,)
-    if where is None or UNKNOWN_GPUS in where:
-        where = known.offers
+    claim: Claim, where: Where, offers: Mapping[str, Sequence[Offer]]
+) -> Iterator[tuple[Pool, int]]:
+    """`offers` by system."""
     amounts = {
-        Resource.GPU: min(profile.gpu_count, MOST_GPUS),
+        Resource.GPU: claim.gpu_count,
         Resource.GPU_MEMORY: claim.gpu_memory,
         Resource.CPU: claim.cpu,
         Resource.MEMORY: claim.memory,
     }
-    for system in where:
-        for offer in known.offers.get(system, ()):
+    for system in offers if where is None else where:
+        for offer in offers.get(system, ()):
             amount = amounts[offer.pool.resource]
             fits = amount and (offer.most is None or amount <= offer.most)
             if fits and offer.may_hold_up(claim):
-                yield Want(run, offer.pool, *span, amount)
+                yield offer.pool, amount
 
 
-def starved(profile: JobProfile, run: int, window: Stretch) -> Iterator[Want]:
-    """It would have taken whatever it got."""
+def starved(profile: JobProfile, span: Stretch) -> Iterator[tuple[Pool, Stretch]]:
+    """`span`: when it ran. It would have taken whatever it got."""
     held = profile.held_back_by
-    if held is None and profile.reason is None:
-        return
-    span = ran(profile, window)
-    if span is None:
-        return
     if held is not None and held.share_percent >= LEAST_LOST_PERCENT:
-        resource = next((_STARVES[cause] for cause in _STARVES if cause == held.kind), None)
+        resource = _STARVES.get(held.kind)
         for node in {*profile.nodes} if resource is not None else ():
-            yield Want(run, Pool(resource or Resource.DISK, NO_GPUS, node=node), *span, MOST)
-    if _node_was_full(profile) and profile.ended is not None:
+            yield Pool(resource or Resource.DISK, NO_GPUS, node=node), span
+    if profile.ended is not None and _node_was_full(profile):
         begin = max(span[0], span[1] - int(1e6 * STARVED_SECONDS))
         for node in {*profile.nodes}:
-            yield Want(run, Pool(Resource.MEMORY, NO_GPUS, node=node), begin, span[1], MOST)
+            yield Pool(Resource.MEMORY, NO_GPUS, node=node), (begin, span[1])
 
 
 def waited(profile: JobProfile, window: Stretch) -> Stretch | None:
@@ -141,7 +124,7 @@ def waited(profile: JobProfile, window: Stretch) -> Stretch | None:
         end = microseconds(profile.started)
     elif profile.waited_seconds is not None:
         end = begin + int(1e6 * min(profile.waited_seconds, LONGEST_SECONDS))
-    elif profile.outcome is Outcome.RUNNING:
+    elif profile.is_active:
         end = window[1]
     elif profile.ended is not None:
         end = microseconds(profile.ended)

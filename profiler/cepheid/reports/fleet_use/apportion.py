@@ -6,9 +6,10 @@ GPUs that nobody listed, and nodes of a large job that its record does not name,
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from cepheid.jobprofile import JobProfile
 from cepheid.reports.fleet_use.hours import HOURS_A_DAY, WEEKDAYS, Offset, Ran, week_seconds
@@ -32,8 +33,7 @@ class By(StrEnum):
     GPU_MODEL = "gpu-model"
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True, gc=False):
     """What of a job belongs to a group."""
 
     group: str
@@ -93,14 +93,16 @@ def _by_node(profile: JobProfile, _run: Ran, _offset: Offset) -> Iterator[Share]
     if not gpus_held(profile):
         yield from _by_workers(profile)
         return
-    nodes: dict[str, Counter[str | None]] = {}
-    for gpu in profile.gpus:
-        nodes.setdefault(gpu.node, Counter())[gpu.model] += 1
+    nodes: dict[str, dict[str | None, int]] = {}
+    held = [(gpu.node, gpu.model, 1) for gpu in profile.gpus]
     if unlisted := _unlisted(profile):
-        nodes.setdefault(_only_node(profile), Counter())[None] += unlisted
-    total = sum(models.total() for models in nodes.values())
+        held.append((_only_node(profile), None, unlisted))
+    for node, model, count in held:
+        models = nodes.setdefault(node, {})
+        models[model] = models.get(model, 0) + count
+    total = sum(count for _, _, count in held)
     for node, models in nodes.items():
-        yield Share(node, models.total() / total, models)
+        yield Share(node, sum(models.values()) / total, models)
 
 
 def _by_workers(profile: JobProfile) -> Iterator[Share]:

@@ -7,12 +7,14 @@ clock is put forward an hour is missing, where it is put back one counts twice.
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
+from itertools import pairwise
 from typing import TypeAlias
 
-from cepheid.jobprofile import JobProfile, Outcome
+from msgspec import Struct
+
+from cepheid.jobprofile import JobProfile
 
 HOUR, DAY, WEEK = 3600.0, 86_400.0, 604_800.0
 HOURS_A_WEEK = 168
@@ -24,14 +26,12 @@ _FIRST_MONDAY = 4 * DAY
 """1970 began with a Thursday."""
 _LOOK_SECONDS = DAY / 4
 """No zone changes its offset and changes it back within so little time."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Offset: TypeAlias = Callable[[float], float]
 """Seconds that a clock on the wall is ahead of UTC, at a moment in seconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True, gc=False):
     """Half-open, in seconds since 1970."""
 
     begin: float
@@ -61,7 +61,7 @@ def local(moment: float) -> float:
 
 
 def seconds_of(moment: datetime) -> float:
-    return (moment - _EPOCH) / timedelta(seconds=1)
+    return moment.timestamp()
 
 
 def ran(profile: JobProfile, now: float) -> Ran | None:
@@ -81,7 +81,7 @@ def _claimed(profile: JobProfile, now: float) -> tuple[float | None, float | Non
     if begin is None:
         return (None if end is None or not took else end - took), end
     if end is None:
-        end = now if profile.outcome is Outcome.RUNNING else begin + took
+        end = now if profile.is_active else begin + took
     elif end < begin:  # two clocks that disagree: how long it took was measured by one
         end = begin + took
     return begin, end
@@ -128,13 +128,13 @@ def _changes_within(run: Ran, offset: Offset) -> list[float]:
 @lru_cache(maxsize=20_000)
 def _changes(week: int, offset: Offset) -> tuple[float, ...]:
     """Moments at which the clocks of a zone are put forward or back, in that week since 1970."""
-    begin = week * WEEK
-    found = []
-    for place in range(int(WEEK / _LOOK_SECONDS)):
-        before, after = begin + place * _LOOK_SECONDS, begin + (place + 1) * _LOOK_SECONDS
-        if offset(before) != offset(after):
-            found.append(_change_between(before, after, offset))
-    return tuple(found)
+    looks = [week * WEEK + place * _LOOK_SECONDS for place in range(int(WEEK / _LOOK_SECONDS) + 1)]
+    ahead = [offset(moment) for moment in looks]
+    return tuple(
+        _change_between(before, after, offset)
+        for (before, after), (old, new) in zip(pairwise(looks), pairwise(ahead), strict=True)
+        if old != new
+    )
 
 
 def _change_between(before: float, after: float, offset: Offset) -> float:

@@ -38,10 +38,10 @@ def says(report: UsageReport, what: str) -> Iterator[str]:
                 f" {in_percent(100 * own / wasted)} of all {what} together."
             )
     if total.gpu_hours_failed and total.gpu_hours_held:
-        part = in_percent(100 * total.gpu_hours_failed / total.gpu_hours_held)
+        part = _percent(total.gpu_hours_failed, total.gpu_hours_held)
         yield f"{figure(total.gpu_hours_failed)} GPU hours ({part}) went into jobs that failed."
     if total.gpu_hours_unknown and total.gpu_hours_held:
-        part = in_percent(100 * total.gpu_hours_unknown / total.gpu_hours_held)
+        part = _percent(total.gpu_hours_unknown, total.gpu_hours_held)
         yield f"Of {part} of the hours nobody measured the load: neither used nor unused."
 
 
@@ -90,3 +90,8 @@ def _share(row: UsageRow) -> float | None:
 
 def _figure(value: float | None) -> str:
     return "" if value is None else figure(value)
+
+
+def _percent(hours: float, held: float) -> str:
+    """Of what is a part of what was held, whatever rounding made of it."""
+    return in_percent(100 * min(1.0, hours / held))

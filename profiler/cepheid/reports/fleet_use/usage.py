@@ -11,9 +11,10 @@ the GPUs that it held.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cepheid.jobprofile import JobProfile, Outcome
@@ -24,7 +25,7 @@ from cepheid.reports.prices import JOULES_PER_KWH, Prices, cost, gpu_hour
 
 TOTAL = "(all)"
 _ALL_PERCENT = 100.0
-_IN_VAIN = frozenset({Outcome.FAILED, Outcome.TIMEOUT, Outcome.ERROR})
+_IN_VAIN = (Outcome.FAILED, Outcome.TIMEOUT, Outcome.ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,21 +75,23 @@ class Period:
 
 @dataclass(slots=True)
 class _Sums:
+    """Seconds, joules, money. What was never added is not known, and not 0."""
+
     jobs: int = 0
     unpriced: int = 0
-    amounts: dict[str, float] = field(default_factory=dict)
-    """What was never added is not known, and not 0."""
+    held: float | None = None
+    used: float | None = None
+    wasted: float | None = None
+    unknown: float | None = None
+    failed: float | None = None
+    cpu: float | None = None
+    joules: float | None = None
+    cost: float | None = None
+    cost_wasted: float | None = None
 
-    def add(self, name: str, amount: float) -> None:
-        self.amounts[name] = self.amounts.get(name, 0.0) + amount
 
-    def get(self, name: str, unit: float = 1.0) -> float | None:
-        amount = self.amounts.get(name)
-        return None if amount is None or not math.isfinite(amount) else amount / unit
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
+# A Struct, as all that is made once a job: a frozen dataclass takes five times as long.
+class _Job(Struct, frozen=True, kw_only=True, gc=False):
     """What there is to share out, all of it within the period: seconds, joules, money."""
 
     held: float | None
@@ -112,8 +115,20 @@ def usage(
     prices: Prices | None = None,
     offset: Offset = in_utc,
 ) -> UsageReport:
-    groups: dict[str, _Sums] = {}
-    total = _Sums()
+    return usages(profiles, (by,), period, prices=prices, offset=offset)[by]
+
+
+def usages(
+    profiles: Iterable[JobProfile],
+    wanted: Sequence[By],
+    period: Period,
+    *,
+    prices: Prices | None = None,
+    offset: Offset = in_utc,
+) -> dict[By, UsageReport]:
+    """Several of the same jobs: what each job held is worked out once."""
+    groups: dict[By, dict[str, _Sums]] = {by: {} for by in wanted}
+    total, everything = _Sums(), Share(TOTAL, 1.0)
     running = not_believed = 0
     unpriced: dict[str, None] = {}
     for profile in profiles:
@@ -128,14 +143,23 @@ def usage(
         job = _job(profile, whole, run, prices)
         if prices is not None and job.cost is None:
             unpriced |= dict.fromkeys(_without_price(profile, prices))
-        _add(total, job, Share(TOTAL, 1.0))
-        for share in SHARING[by](profile, run, offset):
-            _add(groups.setdefault(share.group, _Sums()), job, share)
-    rows = [_row(group, groups[group]) for group in CLOCK.get(by, ()) if group in groups]
-    if by not in CLOCK:
-        rows = [_row(group, sums) for group, sums in groups.items()]
-        rows.sort(key=lambda row: (-(row.gpu_hours_held or 0), -(row.cpu_hours or 0), row.group))
-    return UsageReport(tuple(rows), _row(TOTAL, total), running, not_believed, tuple(unpriced))
+        _add(total, job, everything)
+        for by, sums in groups.items():
+            for share in SHARING[by](profile, run, offset):
+                _add(sums.setdefault(share.group, _Sums()), job, share)
+    in_all = _row(TOTAL, total)
+    return {
+        by: UsageReport(_rows(by, sums), in_all, running, not_believed, tuple(unpriced))
+        for by, sums in groups.items()
+    }
+
+
+def _rows(by: By, groups: Mapping[str, _Sums]) -> tuple[UsageRow, ...]:
+    if by in CLOCK:
+        return tuple(_row(group, groups[group]) for group in CLOCK[by] if group in groups)
+    rows = [_row(group, sums) for group, sums in groups.items()]
+    rows.sort(key=lambda row: (-(row.gpu_hours_held or 0), -(row.cpu_hours or 0), row.group))
+    return tuple(rows)
 
 
 def load_of(profile: JobProfile) -> float | None:
@@ -148,22 +172,24 @@ def load_of(profile: JobProfile) -> float | None:
 
 def _job(profile: JobProfile, whole: Ran, run: Ran, prices: Prices | None) -> _Job:
     # The record of a running job tells up to the last look at it; it holds its GPUs since then too.
-    gpus = gpus_held(profile)
-    lasting = replace(profile, duration_seconds=whole.seconds, gpu_count=gpus)
-    part = run.seconds / whole.seconds if whole.seconds > 0 else 1.0
-    price = None if prices is None else _part_of(cost(lasting, prices), part)
+    gpus, lasted, seconds = gpus_held(profile), whole.seconds, run.seconds
+    part = seconds / lasted if lasted > 0 else 1.0
+    price: float | None = None
     one_gpu: dict[str | None, float] = {}
     other = 0.0
+    if prices is not None:
+        lasting = replace(profile, duration_seconds=lasted, gpu_count=gpus)
+        price = _part_of(cost(lasting, prices), part)
     if prices is not None and price is not None:
         models = models_held(profile)
-        hours = run.seconds / HOUR
+        hours = seconds / HOUR
         one_gpu = {model: (gpu_hour(model, prices) or 0.0) * hours for model in models}
         other = max(0.0, price - sum(one_gpu[model] * count for model, count in models.items()))
     return _Job(
-        held=gpus * run.seconds if gpus else None,
+        held=gpus * seconds if gpus else None,
         load=load_of(profile),
         is_in_vain=profile.outcome in _IN_VAIN,
-        cpu=_part_of(cpu_seconds(lasting), part),
+        cpu=_part_of(cpu_seconds(profile, lasted), part),
         joules=_part_of(energy_joules(profile), part),
         is_priced=prices is not None,
         cost=price,
@@ -174,27 +200,28 @@ def _job(profile: JobProfile, whole: Ran, run: Ran, prices: Prices | None) -> _J
 
 def _add(sums: _Sums, job: _Job, share: Share) -> None:
     sums.jobs += 1
+    part = share.part
     if job.held is not None:
-        held = job.held * share.part
-        sums.add("held", held)
+        held = job.held * part
+        sums.held = held + (sums.held or 0.0)
         if job.load is None:
-            sums.add("unknown", held)
+            sums.unknown = held + (sums.unknown or 0.0)
         else:
-            sums.add("used", held * job.load)
-            sums.add("wasted", held * (1 - job.load))
+            sums.used = held * job.load + (sums.used or 0.0)
+            sums.wasted = held * (1 - job.load) + (sums.wasted or 0.0)
         if job.is_in_vain:
-            sums.add("failed", held)
+            sums.failed = held + (sums.failed or 0.0)
     if job.cpu is not None:
-        sums.add("cpu", job.cpu * share.part)
+        sums.cpu = job.cpu * part + (sums.cpu or 0.0)
     if job.joules is not None:
-        sums.add("joules", job.joules * share.part)
+        sums.joules = job.joules * part + (sums.joules or 0.0)
     if job.cost is None:
         sums.unpriced += job.is_priced
         return
     money = _money(job, job.cost, share)
-    sums.add("cost", money)
+    sums.cost = money + (sums.cost or 0.0)
     if job.held is not None and job.load is not None:
-        sums.add("cost_wasted", money * (1 - job.load))
+        sums.cost_wasted = money * (1 - job.load) + (sums.cost_wasted or 0.0)
 
 
 def _money(job: _Job, cost: float, share: Share) -> float:
@@ -209,17 +236,21 @@ def _row(group: str, sums: _Sums) -> UsageRow:
     return UsageRow(
         group=group,
         jobs=sums.jobs,
-        gpu_hours_held=sums.get("held", HOUR),
-        gpu_hours_used=sums.get("used", HOUR),
-        gpu_hours_wasted=sums.get("wasted", HOUR),
-        gpu_hours_unknown=sums.get("unknown", HOUR),
-        gpu_hours_failed=sums.get("failed", HOUR),
-        cpu_hours=sums.get("cpu", HOUR),
-        energy_kwh=sums.get("joules", JOULES_PER_KWH),
-        cost=sums.get("cost"),
-        cost_wasted=sums.get("cost_wasted"),
+        gpu_hours_held=_in(sums.held, HOUR),
+        gpu_hours_used=_in(sums.used, HOUR),
+        gpu_hours_wasted=_in(sums.wasted, HOUR),
+        gpu_hours_unknown=_in(sums.unknown, HOUR),
+        gpu_hours_failed=_in(sums.failed, HOUR),
+        cpu_hours=_in(sums.cpu, HOUR),
+        energy_kwh=_in(sums.joules, JOULES_PER_KWH),
+        cost=_in(sums.cost),
+        cost_wasted=_in(sums.cost_wasted),
         jobs_without_cost=sums.unpriced,
     )
+
+
+def _in(amount: float | None, unit: float = 1.0) -> float | None:
+    return None if amount is None or not math.isfinite(amount) else amount / unit
 
 
 def _part_of(amount: float | None, part: float) -> float | None:

@@ -11,96 +11,124 @@ not known.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cepheid.jobprofile import Asked, JobProfile, Outcome, Reason, Spread, Worker
+from cepheid.jobs.gpu_names import is_gpu
 from cepheid.units import quantity
 
 MOST = 1e15
 """More of anything than a job has: nothing is said of it."""
 MOST_PODS = 10**6
+GB = 2.0**30
+"""What 80GB in the name of a model means: its driver counts in MiB."""
+_OF_A_SLICE = re.compile(r"mig-[1-7]g\.(\d{1,3})gb", re.ASCII)
 SERVICES = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 """Not meant to end: while they run they show what they need."""
 THROTTLED = "cpu-throttled"
 
 
-class Used(NamedTuple):
+class Used(Struct, frozen=True, gc=False):
     """The most that one worker used; of a worker without a name, all of them together."""
 
     worker: str | None
     amount: float
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True, gc=False):
     """What each pod of one role was given."""
 
     role: str | None
     pods: int
     containers: tuple[Asked, ...]
     """Each once, as most pods have it."""
+    requests: Mapping[str, float] = MappingProxyType({})
+    """Of all containers. Without a request the limit counts, as for the scheduler; what one of them
+    is silent on is not there."""
+    limits: Mapping[str, float] = MappingProxyType({})
     gpus: int = 0
+    slice_bytes: float = 0.0
+    """Memory of those of its GPUs that are slices, as their names tell."""
     workers: tuple[Worker, ...] = ()
     """All of the job's where it has one role; else those whose name tells this one alone."""
 
     def request(self, resource: str) -> float | None:
-        """Without a request the limit counts, as for the scheduler; None where one is silent."""
-        return _sum([reserved(one, resource) for one in self.containers])
+        return self.requests.get(resource)
 
     def limit(self, resource: str) -> float | None:
-        return _sum([amount(one.limits, resource) for one in self.containers])
+        return self.limits.get(resource)
 
 
 def givens(profile: JobProfile, workers: Sequence[Worker] | None = None) -> tuple[Given, ...]:
     """By role, in the order in which they stand in the record; `workers`, where more are known."""
-    roles: dict[str | None, dict[str, Asked]] = {}
-    for one in profile.asked:
-        containers = roles.setdefault(one.role, {})
-        if one.container not in containers or one.pods > containers[one.container].pods:
-            containers[one.container] = one
-    everyone = tuple(profile.workers if workers is None else workers)
-    of_role = _by_role(everyone, profile.job.name, tuple(roles))
-    return tuple(
-        _given(role, tuple(containers.values()), of_role[role])
-        for role, containers in roles.items()
+    found = _without_workers(
+        tuple(
+            [
+                (one.container, one.role, one.pods, *map(_items, (one.requests, one.limits)))
+                for one in profile.asked
+            ]
+        )
     )
+    everyone = tuple(profile.workers if workers is None else workers)
+    if len(found) == 1:
+        return (replace(found[0], workers=everyone),)
+    of_role = _by_role(everyone, profile.job.name, tuple([one.role for one in found]))
+    return tuple([replace(one, workers=tuple(of_role[one.role])) for one in found])
 
 
 def _by_role(
-    workers: tuple[Worker, ...], job: str, roles: tuple[str | None, ...]
-) -> dict[str | None, tuple[Worker, ...]]:
+    workers: Sequence[Worker], job: str, roles: tuple[str | None, ...]
+) -> dict[str | None, list[Worker]]:
     """`bert-worker-0` of the job bert is a Worker."""
-    if len(roles) <= 1:
-        return dict.fromkeys(roles, workers)
-    marks = {role: f"-{role.lower()}-" for role in roles if role}
     found: dict[str | None, list[Worker]] = {role: [] for role in roles}
     for worker in workers:
-        name = f"-{worker.name.removeprefix(job)}-".lower()
-        named = [role for role, mark in marks.items() if mark in name]
-        if len(named) == 1:
-            found[named[0]].append(worker)
-    return {role: tuple(own) for role, own in found.items()}
+        role = _role(worker.name.removeprefix(job), roles)
+        if role is not None:
+            found[role].append(worker)
+    return found
 
 
-def most_used(workers: Sequence[Worker], figure: str) -> list[Used]:
+# The workers of thousands of jobs are called alike, but for the job.
+@lru_cache(maxsize=4096)
+def _role(called: str, roles: tuple[str | None, ...]) -> str | None:
+    """The only one that it names."""
+    named = [role for role in roles if role and f"-{role.lower()}-" in f"-{called}-".lower()]
+    return named[0] if len(named) == 1 else None
+
+
+def all_used(workers: Sequence[Worker], figure: str) -> list[Used]:
     """Of every worker that it was measured of, the most first."""
     found = [
         Used(worker.name, value)
         for worker in workers
-        if (value := believed(getattr(worker, figure))) is not None
+        if (value := getattr(worker, figure)) is not None and 0 <= value < MOST
     ]
     return sorted(found, key=lambda one: -one.amount)
 
 
-def alone(profile: JobProfile, given: Sequence[Given], figure: str) -> list[Used]:
+def most_used(workers: Sequence[Worker], figure: str) -> Used | None:
+    """The first of them, which is mostly all that is asked for."""
+    whose, most = None, -1.0
+    for worker in workers:
+        value = getattr(worker, figure)
+        if value is not None and most < value < MOST and value >= 0:
+            whose, most = worker, value
+    return None if whose is None else Used(whose.name, most)
+
+
+def alone(profile: JobProfile, given: Sequence[Given], figure: str) -> Used | None:
     """Of a job that is one pod, and no worker of it is known: what the whole job used."""
+    if len(given) != 1 or given[0].pods != 1:
+        return None
     spread = None if profile.usage is None else getattr(profile.usage, figure)
     most = None if spread is None else believed(spread.max)
-    is_one = sum(one.pods for one in given) == 1
-    return [] if most is None or not is_one else [Used(None, most)]
+    return None if most is None else Used(None, most)
 
 
 def steadiness(spread: Spread | None) -> float:
@@ -130,16 +158,9 @@ def reserved(one: Asked, resource: str) -> float | None:
     return amount(one.limits, resource) if found is None else found
 
 
-@lru_cache(maxsize=1024)
-def is_gpu(resource: str) -> bool:
-    """As in cepheid.jobs.pods, which takes a Kubernetes client to load; a test compares them."""
-    domain, _, name = resource.partition("/")
-    return bool(domain) and (name == "gpu" or name.startswith(("gpu.", "mig-")))
-
-
 def amount(given: dict[str, str], resource: str) -> float | None:
     """None where nothing is given, or nothing that can be believed."""
-    return believed(_quantity(given.get(resource, ""))) or None
+    return _amount(given.get(resource, ""))
 
 
 def believed(value: float | None) -> float | None:
@@ -154,17 +175,66 @@ def change_percent(asked: float | None, used: float | None) -> float | None:
     return percent if math.isfinite(percent) else None
 
 
-def _given(role: str | None, containers: tuple[Asked, ...], workers: tuple[Worker, ...]) -> Given:
-    pods = min(MOST_PODS, max(one.pods for one in containers))
-    names = {name for one in containers for name in (*one.limits, *one.requests) if is_gpu(name)}
-    count = sum(reserved(one, name) or 0.0 for one in containers for name in names)
-    return Given(role, pods, containers, int(count) if count < MOST else 0, workers)
+_Items = tuple[tuple[str, str], ...]
+_AsKey = tuple[str, str | None, int, _Items, _Items]
+"""A container as something that can be looked up."""
+
+
+def _items(given: dict[str, str]) -> _Items:
+    return tuple(given.items())
+
+
+# Thousands of jobs ask for the same: runs of one job, and all that come from one template.
+@lru_cache(maxsize=4096)
+def _without_workers(keys: tuple[_AsKey, ...]) -> tuple[Given, ...]:
+    roles: dict[str | None, dict[str, Asked]] = {}
+    for container, role, pods, requests, limits in keys:
+        containers = roles.setdefault(role, {})
+        if container not in containers or pods > containers[container].pods:
+            containers[container] = Asked(
+                container=container,
+                role=role,
+                pods=pods,
+                requests=dict(requests),
+                limits=dict(limits),
+            )
+    return tuple(_given(role, tuple(each.values())) for role, each in roles.items())
+
+
+def _given(role: str | None, containers: tuple[Asked, ...]) -> Given:
+    names = {name for one in containers for name in (*one.limits, *one.requests)}
+    gpus = [name for name in names if is_gpu(name)]
+    count = sum(reserved(one, name) or 0.0 for one in containers for name in gpus)
+    return Given(
+        role,
+        min(MOST_PODS, max(one.pods for one in containers)),
+        containers,
+        _totals(names, containers, reserved),
+        _totals(names, containers, lambda one, name: amount(one.limits, name)),
+        int(count) if count < MOST else 0,
+        sum(_slice_bytes(one, name) for one in containers for name in names),
+    )
+
+
+def _slice_bytes(one: Asked, resource: str) -> float:
+    found = _OF_A_SLICE.search(resource)
+    return 0.0 if found is None else float(found[1]) * GB * (reserved(one, resource) or 0.0)
+
+
+def _totals(
+    names: Iterable[str],
+    containers: Sequence[Asked],
+    each: Callable[[Asked, str], float | None],
+) -> Mapping[str, float]:
+    amounts = {name: [each(one, name) for one in containers] for name in names}
+    return {
+        name: sum(known)
+        for name, every in amounts.items()
+        if len(known := [one for one in every if one is not None]) == len(every)
+    }
 
 
 # The same few texts stand in thousands of jobs.
-_quantity = lru_cache(maxsize=4096)(quantity)
-
-
-def _sum(amounts: Sequence[float | None]) -> float | None:
-    known = [one for one in amounts if one is not None]
-    return sum(known) if known and len(known) == len(amounts) else None
+@lru_cache(maxsize=4096)
+def _amount(text: str) -> float | None:
+    return believed(quantity(text)) or None

@@ -8,6 +8,7 @@ that went through all that it does, and long enough. docs/asked-and-used.md has 
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from cepheid.jobprofile import MOST_WORKERS, JobProfile, ProcessSeen, Reason, Worker
 from cepheid.jobs.advice import (
@@ -49,12 +50,8 @@ def check(
 
 def _judged(case: Case) -> Iterator[Judged]:
     if case.profile.process is not None:
-        yield from _of_process(case, case.profile.process)
-    else:
-        yield from _memory(case)
-        yield from _cpu(case)
-        yield from _gpus(case)
-    yield from _runtime(case)
+        return chain(_of_process(case, case.profile.process), _runtime(case))
+    return chain(_memory(case), _cpu(case), _gpus(case), _runtime(case))
 
 
 def _memory(case: Case) -> Iterator[Judged]:
@@ -64,46 +61,45 @@ def _memory(case: Case) -> Iterator[Judged]:
         why = "at a limit that is not known, or the node had no more"
         yield Judged("memory", "bytes", Verdict.KILLED, None, case.whole("memory_bytes"), why=why)
     for given in case.givens:
-        used = case.used(given, "memory_bytes")
+        most = case.most(given, "memory_bytes")
         request, limit = given.request("memory"), given.limit("memory")
-        if given == killed:
+        if given is killed:
             resource = "memory" if request == limit else "memory limit"
-            yield Judged(resource, "bytes", Verdict.KILLED, limit, _first(used), why=_one_of(given))
+            yield Judged(resource, "bytes", Verdict.KILLED, limit, most, why=_one_of(given))
         if request is None and not is_unlimited:
-            yield _without(given, "memory", "bytes", used)
-        if request is not None and not (given == killed and request == limit):
-            yield from _memory_request(case, given, used, request, limit)
-        if limit is not None and limit != request and given != killed:
-            verdict = _memory_limit(used, limit)
-            yield Judged("memory limit", "bytes", verdict, limit, _first(used))
+            yield _without(given, "memory", "bytes", most)
+        if request is not None and not (given is killed and request == limit):
+            yield from _memory_request(case, given, most, request, limit)
+        if limit is not None and limit != request and given is not killed:
+            yield Judged("memory limit", "bytes", _memory_limit(most, limit), limit, most)
 
 
 def _memory_request(
-    case: Case, given: Given, used: list[Used], request: float, limit: float | None
+    case: Case, given: Given, most: Used | None, request: float, limit: float | None
 ) -> Iterator[Judged]:
     resource = "memory" if request == limit else "memory request"
-    if not used:
+    if most is None:
         yield Judged(resource, "bytes", Verdict.NO_DATA, request)
         return
-    most = AT_LIMIT * request if request == limit else ABOVE_MEMORY * request
-    over = [one for one in used if one.amount >= most]
-    for one in over[:MOST_WORKERS]:
-        yield Judged(resource, "bytes", Verdict.TOO_LITTLE, request, one)
-    if over:
+    room = AT_LIMIT * request if request == limit else ABOVE_MEMORY * request
+    if most.amount >= room:
+        over = [one for one in case.used(given, "memory_bytes") if one.amount >= room]
+        for one in over[:MOST_WORKERS]:
+            yield Judged(resource, "bytes", Verdict.TOO_LITTLE, request, one)
         return
-    wasted = request >= WASTES * used[0].amount and request - used[0].amount >= LEAST_WASTE_BYTES
+    wasted = request >= WASTES * most.amount and request - most.amount >= LEAST_WASTE_BYTES
     verdict, why = Verdict.FITS, _of_many(given)
     if wasted and case.profile.leak is not None:
         why = "its memory grows: the longer it runs, the more"
     elif wasted:
         verdict = Verdict.TOO_MUCH if case.is_told else Verdict.EARLY
-    yield Judged(resource, "bytes", verdict, request, used[0], why=why)
+    yield Judged(resource, "bytes", verdict, request, most, why=why)
 
 
-def _memory_limit(used: list[Used], limit: float) -> Verdict:
-    if not used:
+def _memory_limit(most: Used | None, limit: float) -> Verdict:
+    if most is None:
         return Verdict.NO_DATA
-    return Verdict.TOO_LITTLE if used[0].amount >= AT_LIMIT * limit else Verdict.FITS
+    return Verdict.TOO_LITTLE if most.amount >= AT_LIMIT * limit else Verdict.FITS
 
 
 def _cpu(case: Case) -> Iterator[Judged]:
@@ -111,42 +107,43 @@ def _cpu(case: Case) -> Iterator[Judged]:
     steady = was.steadiness(None if usage is None else usage.cpu_cores)
     throttled = case.hit("cpu", "cpu_cores") if was.is_throttled(case.profile) else None
     for given in case.givens:
-        used = case.used(given, "cpu_cores")
+        most = case.most(given, "cpu_cores")
         request, limit = given.request("cpu"), given.limit("cpu")
-        if given == throttled:
+        if given is throttled:
             resource = "CPU" if request == limit else "CPU limit"
             held = case.profile.held_back_by
             why = None if held is None else f"{held.share_percent:.0f} % of its time"
-            yield Judged(resource, "cores", Verdict.THROTTLED, limit, _first(used), why=why)
+            yield Judged(resource, "cores", Verdict.THROTTLED, limit, most, why=why)
         if request is None:
-            yield _without(given, "CPU", "cores", used)
-        elif not (given == throttled and request == limit):
-            yield from _cpu_request(case, given, used, request, steady, is_alike=request == limit)
-        if limit is not None and limit != request and given != throttled:
-            verdict = Verdict.FITS if used else Verdict.NO_DATA
-            yield Judged("CPU limit", "cores", verdict, limit, _first(used))
+            yield _without(given, "CPU", "cores", most)
+        elif not (given is throttled and request == limit):
+            yield from _cpu_request(case, given, most, request, steady, is_alike=request == limit)
+        if limit is not None and limit != request and given is not throttled:
+            verdict = Verdict.NO_DATA if most is None else Verdict.FITS
+            yield Judged("CPU limit", "cores", verdict, limit, most)
 
 
 def _cpu_request(
-    case: Case, given: Given, used: list[Used], request: float, steady: float, *, is_alike: bool
+    case: Case, given: Given, most: Used | None, request: float, steady: float, *, is_alike: bool
 ) -> Iterator[Judged]:
     """Above a limit nobody can be: who asked for both alike is judged by the peak."""
     resource = "CPU" if is_alike else "CPU request"
-    if not used:
+    if most is None:
         yield Judged(resource, "cores", Verdict.NO_DATA, request)
         return
     part = 1.0 if is_alike else steady
-    over = [one for one in used if part * one.amount > ABOVE_CPU * request and not is_alike]
-    for one in over[:MOST_WORKERS]:
-        yield Judged(resource, "cores", Verdict.TOO_LITTLE, request, one, part * one.amount)
-    if over:
+    room = ABOVE_CPU * request
+    if part * most.amount > room and not is_alike:
+        over = [one for one in case.used(given, "cpu_cores") if part * one.amount > room]
+        for one in over[:MOST_WORKERS]:
+            yield Judged(resource, "cores", Verdict.TOO_LITTLE, request, one, part * one.amount)
         return
-    most = part * used[0].amount
+    cores = part * most.amount
     verdict = Verdict.FITS
-    if request >= CPU_WASTES * most and request - most >= LEAST_WASTE_CORES:
+    if request >= CPU_WASTES * cores and request - cores >= LEAST_WASTE_CORES:
         verdict = Verdict.TOO_MUCH if case.is_told else Verdict.EARLY
-    sustained = None if is_alike else most
-    yield Judged(resource, "cores", verdict, request, used[0], sustained, _of_many(given))
+    sustained = None if is_alike else cores
+    yield Judged(resource, "cores", verdict, request, most, sustained, _of_many(given))
 
 
 def _gpus(case: Case) -> Iterator[Judged]:
@@ -158,25 +155,30 @@ def _gpus(case: Case) -> Iterator[Judged]:
         if not given.gpus:
             continue
         held = float(given.gpus * given.pods)
-        loads = case.used(given, "gpu_util_percent")
-        if not loads and (whole := case.whole("gpu_util_percent")) is not None:
-            loads = [whole]
-        unused = [one for one in loads if steady * one.amount <= IDLE_PERCENT]
-        if not loads:
+        most = case.most(given, "gpu_util_percent") or case.whole("gpu_util_percent")
+        if most is None:
             yield Judged("GPU", "GPUs", Verdict.NO_DATA, held)
-        elif len(unused) < len(loads):
-            for one in unused[:MOST_WORKERS]:
-                verdict = Verdict.UNUSED if case.is_long else Verdict.EARLY
-                yield Judged("GPU", "GPUs", verdict, float(given.gpus), Used(one.worker, 0.0))
-            if not unused:
-                yield Judged("GPU", "GPUs", Verdict.FITS, held, Used(None, held))
+        elif steady * most.amount > IDLE_PERCENT:
+            yield from _some_idle(case, given, steady)
         else:
             idle = True
             verdict = Verdict.UNUSED if case.is_long else Verdict.EARLY
-            why = f"{steady * loads[0].amount:.0f} % at most"
+            why = f"{steady * most.amount:.0f} % at most"
             yield Judged("GPU", "GPUs", verdict, held, Used(None, 0.0), why=why)
     if case.profile.gpu_count and not idle:
         yield from _loads(case)
+
+
+def _some_idle(case: Case, given: Given, steady: float) -> Iterator[Judged]:
+    """Of a role whose GPUs somebody used: who did not."""
+    low = [one for one in given.workers if steady * (one.gpu_util_percent or 0.0) <= IDLE_PERCENT]
+    unused = was.all_used(low, "gpu_util_percent")
+    for one in unused[:MOST_WORKERS]:
+        verdict = Verdict.UNUSED if case.is_long else Verdict.EARLY
+        yield Judged("GPU", "GPUs", verdict, float(given.gpus), Used(one.worker, 0.0))
+    if not unused:
+        held = float(given.gpus * given.pods)
+        yield Judged("GPU", "GPUs", Verdict.FITS, held, Used(None, held))
 
 
 def _loads(case: Case) -> Iterator[Judged]:
@@ -223,7 +225,7 @@ def _of_process(case: Case, process: ProcessSeen) -> Iterator[Judged]:
     if was.is_killed(case.profile):
         verdict = Verdict.KILLED
     elif used is not None and total:
-        verdict = _memory_limit([used], total)
+        verdict = _memory_limit(used, total)
     of = "of the machine, or its container's limit"
     yield Judged("memory", "bytes", verdict, total, used, why=of)
     cores, busy = believed(process.cores), case.whole("cpu_cores")
@@ -233,14 +235,10 @@ def _of_process(case: Case, process: ProcessSeen) -> Iterator[Judged]:
     yield Judged("CPU", "cores", verdict, cores, busy, why=of)
 
 
-def _first(used: list[Used]) -> Used | None:
-    return used[0] if used else None
-
-
-def _without(given: Given, resource: str, unit: str, used: list[Used]) -> Judged:
+def _without(given: Given, resource: str, unit: str, most: Used | None) -> Judged:
     some = any(was.reserved(one, resource.lower()) is not None for one in given.containers)
     why = "not every container of it does" if some else None
-    return Judged(resource, unit, Verdict.UNASKED, None, _first(used), why=why)
+    return Judged(resource, unit, Verdict.UNASKED, None, most, why=why)
 
 
 def _of_many(given: Given) -> str | None:

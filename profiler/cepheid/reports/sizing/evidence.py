@@ -99,17 +99,17 @@ def _of_pods(case: Case, *, is_enough: bool) -> dict[str | None, PodSeen]:
     throttled = case.hit("cpu", "cpu_cores") if was.is_throttled(profile) else None
     found: dict[str | None, PodSeen] = {}
     for given in case.givens:
-        memory = case.used(given, "memory_bytes") if is_enough else []
-        cores = case.used(given, "cpu_cores") if is_enough else []
+        memory = case.most(given, "memory_bytes") if is_enough else None
+        cores = case.most(given, "cpu_cores") if is_enough else None
         found[given.role] = PodSeen(
-            memory_bytes=memory[0].amount if memory else None,
-            peak_cores=cores[0].amount if cores else None,
-            sustained_cores=steady * cores[0].amount if cores else None,
+            memory_bytes=None if memory is None else memory.amount,
+            peak_cores=None if cores is None else cores.amount,
+            sustained_cores=None if cores is None else steady * cores.amount,
             # Killed without any limit, each of them may have been it.
-            is_killed=was.is_killed(profile) and killed in (given, None),
-            killed_at_bytes=_limit(given, "memory") if given == killed else None,
-            is_throttled=given == throttled,
-            throttled_at_cores=_limit(given, "cpu") if given == throttled else None,
+            is_killed=was.is_killed(profile) and (killed is given or killed is None),
+            killed_at_bytes=_limit(given, "memory") if given is killed else None,
+            is_throttled=given is throttled,
+            throttled_at_cores=_limit(given, "cpu") if given is throttled else None,
         )
     return found
 

@@ -9,7 +9,7 @@ of a patch.
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from cepheid.jobs.gpu_names import model_name
+from cepheid.jobs.gpu_names import is_gpu, model_name
 from cepheid.reports.sizing import asked as was
 from cepheid.reports.sizing.advised import Action, Amount, Part, Rules, part
 from cepheid.reports.sizing.backtest import Need, broken, broken_by_most
@@ -39,7 +39,7 @@ def _removed(runs: Runs, seen: Sequence[tuple[str, GpuSeen]]) -> Iterator[Part]:
         for one in given.containers:
             for name in sorted({*one.limits, *one.requests}):
                 count = was.reserved(one, name)
-                if not was.is_gpu(name) or count is None:
+                if not is_gpu(name) or count is None:
                     continue
                 said = Amount(
                     role=given.role,

@@ -7,7 +7,6 @@ the latter, since how much of it was used is not kept. That is careful: kernels 
 a GPU has while they run.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,10 +17,8 @@ from cepheid.jobprofile import JobProfile
 from cepheid.jobs.advice import IDLE_PERCENT
 from cepheid.jobs.gpu_names import GIGABYTES
 from cepheid.reports.sizing import asked as was
-from cepheid.reports.sizing.asked import Given, believed
+from cepheid.reports.sizing.asked import GB, Given, believed
 
-GB = 2.0**30
-"""What 80GB in the name of a model means: its driver counts in MiB."""
 TYPES = ("T4", "L4", "A10", "A30", "L40S", "A100 40GB", "A100 80GB", "H100 80GB", "H200")
 """Common ones that may be asked for instead; the slowest that does is named."""
 # By the words of a model's name: how it can be divided (NVIDIA's MIG user guide, profiles that do
@@ -36,7 +33,6 @@ SLICES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 # Models are few, and jobs many.
 peaks_of = lru_cache(maxsize=512)(found_peaks)
-_OF_A_SLICE = re.compile(r"mig-[1-7]g\.(\d{1,3})gb", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +53,13 @@ class GpuSeen:
 
 def capacity_bytes(profile: JobProfile, givens: Sequence[Given] | None = None) -> float | None:
     """Of all GPUs, or slices, that it held; None where one is not known."""
-    slices = 0.0
-    for given in was.givens(profile) if givens is None else givens:
-        if not given.gpus:
-            continue
-        for one in given.containers:
-            for name in {*one.limits, *one.requests}:
-                if (size := _slice_bytes(name)) is not None:
-                    slices += size * given.pods * (was.reserved(one, name) or 0.0)
+    givens = was.givens(profile) if givens is None else givens
+    slices = sum([given.slice_bytes * given.pods for given in givens if given.gpus])
     if slices:
         return believed(slices)
-    if any(gpu.mig is not None for gpu in profile.gpus):
-        return None
-    sizes = [_model_bytes(gpu.model) for gpu in profile.gpus]
+    sizes = [_model_bytes(gpu.model) if gpu.mig is None else None for gpu in profile.gpus]
     known = [size for size in sizes if size is not None]
     return believed(sum(known)) if known and len(known) == len(sizes) else None
-
-
-@lru_cache(maxsize=512)
-def _slice_bytes(resource: str) -> float | None:
-    found = _OF_A_SLICE.search(resource)
-    return None if found is None else float(found[1]) * GB
 
 
 @lru_cache(maxsize=512)
@@ -100,13 +82,12 @@ def gpus_of(profile: JobProfile, givens: Sequence[Given] | None = None) -> GpuSe
     for given in was.givens(profile) if givens is None else givens:
         if not given.gpus:
             continue
-        loads = was.most_used(given.workers, "gpu_util_percent")
+        loads = was.all_used(given.workers, "gpu_util_percent")
         idle = sum(steady * one.amount <= IDLE_PERCENT for one in loads)
         held, pods = held + given.gpus * given.pods, pods + given.pods
         used += given.gpus * max(0, given.pods - idle)
-        memories += [
-            one.amount / given.gpus for one in was.most_used(given.workers, "gpu_memory_bytes")
-        ]
+        if (most := was.most_used(given.workers, "gpu_memory_bytes")) is not None:
+            memories.append(most.amount / given.gpus)
     load = None if util is None else believed(util.max)
     if not held or (load is None and not memories):
         return None

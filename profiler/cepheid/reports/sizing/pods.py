@@ -63,6 +63,8 @@ class _Field:
     written: Callable[[float], str]
     worth: _Worth
     may_lower: bool
+    together: float | None
+    """What all containers of the pod may have; None where there is one."""
     why: str | None = None
 
 
@@ -72,7 +74,8 @@ def pod_parts(runs: Runs, rules: Rules) -> Iterator[Part]:
         pods = [(run.uid, run.pods[given.role]) for run in runs.seen if given.role in run.pods]
         leaks = any(run.leaks for run in runs.seen)
         for fields in (_memory(given, pods, rules, leaks=leaks), _cpu(given, pods, rules)):
-            yield from _parts(runs, [one for one in fields if len(one.needs) >= rules.min_runs])
+            told = [one for one in fields if len(one.needs) >= rules.min_runs]
+            yield from _parts(runs, [one for one in told if not _is_others_too(one)])
 
 
 def _givens(profile: JobProfile) -> tuple[Given, ...]:
@@ -178,6 +181,7 @@ def _fields(
             written=written,
             worth=worth,
             may_lower=may_lower and (which == reserving or _is_alike(target, resource)),
+            together=_together(given, which, resource),
             why=why,
         )
         for which in named or ["requests"]
@@ -193,6 +197,25 @@ def _target(given: Given, resource: str) -> Asked | None:
         return given.containers[0]
     asking = [one for one in given.containers if was.reserved(one, resource) is not None]
     return max(asking, key=lambda one: was.reserved(one, resource) or 0.0, default=None)
+
+
+def _together(given: Given, which: str, resource: str) -> float | None:
+    if len(given.containers) == 1:
+        return None
+    if which == "requests":
+        return sum(was.reserved(one, resource) or 0.0 for one in given.containers)
+    limits = [amount(one.limits, resource) for one in given.containers]
+    return sum(math.inf if one is None else one for one in limits)
+
+
+def _is_others_too(field: _Field) -> bool:
+    """The pod used more than this container asks for, and not more than all of them do.
+
+    Then the others used the rest: how much of it is this one's cannot be told.
+    """
+    if field.together is None or field.now is None:
+        return False
+    return field.now < max(need.enough for _, need in field.needs) <= field.together
 
 
 def _is_alike(one: Asked, resource: str) -> bool:

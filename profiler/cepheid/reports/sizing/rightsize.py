@@ -24,6 +24,8 @@ from cepheid.reports.sizing.pods import pod_parts
 
 def advise(runs: Runs, rules: Rules) -> Advised:
     """No row where too few runs show anything."""
+    if len(runs.seen) < rules.min_runs:  # as of most jobs of a large fleet
+        return Advised(runs.newest, runs.kept, len(runs.seen), (), 0)
     parts = [*pod_parts(runs, rules), *gpu_parts(runs, rules), *_runtime(runs, rules)]
     hit = frozenset[str]().union(*(part.broken for part in parts))
     rows = tuple(part.row for part in parts)

@@ -1,9 +1,9 @@
 """What can be said of one resource of a job, and what is known of the job when it is said?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from cepheid.jobprofile import JobProfile, Worker
 from cepheid.jobs.advice import TOLD_SECONDS
@@ -25,20 +25,20 @@ class Verdict(StrEnum):
     NO_DATA = "no data"
 
 
-VIOLATIONS = frozenset(
-    {
-        Verdict.KILLED,
-        Verdict.STOPPED,
-        Verdict.THROTTLED,
-        Verdict.TOO_LITTLE,
-        Verdict.UNUSED,
-        Verdict.TOO_MUCH,
-    }
+VIOLATIONS = (
+    Verdict.KILLED,
+    Verdict.STOPPED,
+    Verdict.THROTTLED,
+    Verdict.TOO_LITTLE,
+    Verdict.UNUSED,
+    Verdict.TOO_MUCH,
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRow:
+class CheckRow(Struct, frozen=True, kw_only=True, gc=False):
+    """A Struct, since `check --all` makes a hundred thousand: a frozen dataclass takes five times
+    as long."""
+
     job: str
     id: str
     namespace: str
@@ -60,7 +60,7 @@ class CheckRow:
     why: str | None
 
 
-class Judged(NamedTuple):
+class Judged(Struct, frozen=True, gc=False):
     """One resource, before anybody wants the row of it: most fit, and are not shown."""
 
     resource: str
@@ -72,8 +72,7 @@ class Judged(NamedTuple):
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True, gc=False):
     """A job on trial."""
 
     profile: JobProfile
@@ -110,10 +109,14 @@ class Case:
             why=one.why,
         )
 
+    def most(self, given: Given, figure: str) -> Used | None:
+        """Of the workers of one role, who used the most."""
+        return was.most_used(given.workers, figure) or was.alone(self.profile, self.givens, figure)
+
     def used(self, given: Given, figure: str) -> list[Used]:
-        """Of the workers of one role, the most first."""
-        used = was.most_used(given.workers, figure)
-        return used or was.alone(self.profile, self.givens, figure)
+        """All of them, the most first."""
+        one = was.alone(self.profile, self.givens, figure)
+        return was.all_used(given.workers, figure) or ([] if one is None else [one])
 
     def whole(self, figure: str) -> Used | None:
         """Of the job as a whole."""
@@ -125,8 +128,8 @@ class Case:
         """Whose limit it was: of those that have one, who came nearest to it."""
 
         def nearness(given: Given) -> float:
-            used, limit = self.used(given, figure), given.limit(resource)
-            return used[0].amount / limit if used and limit else 0.0
+            used, limit = self.most(given, figure), given.limit(resource)
+            return used.amount / limit if used and limit else 0.0
 
         limited = [given for given in self.givens if given.limit(resource)]
         return max(limited, key=nearness, default=None)
