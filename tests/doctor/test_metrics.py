@@ -1,204 +1,277 @@
 """What is wrong with what Prometheus has is found, and following the remedy cures it."""
 
-import http.server
-import json
-import re
-import socket
-import threading
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import yaml
 
-from cepheid.doctor.finding import INSTALL, Level
+from cepheid.doctor.exporter import OURS, RESTART
+from cepheid.doctor.finding import INSTALL, Level, Rule
+from cepheid.doctor.rights import NEEDED, YOU, grants
 from tests.cli.conftest import Run
-from tests.doctor.patient import NODES, Patient, words_of
-from tests.simgpu.faults import HEALTHY, OLD_INT64, GpuFaults
+from tests.cluster.progress import wait_for
+from tests.doctor.conftest import STRANGER
+from tests.doctor.patient import NODES, Patient
+from tests.doctor.played import EXPORTER, MONITORING, OWN_NAME, PRESENT, SPACE, exporter
+from tests.stage.service import as_service
+from tests.unit.sources.servers import answer
 
-HOSTNAME = re.compile(r'Hostname="[^"]*"')
-HOLDER = re.compile(r',container="([^"]*)",namespace="([^"]*)",pod="([^"]*)"')
-EXPORTER = "nvidia-dcgm-exporter-x7k2p"
-
-
-@pytest.fixture(autouse=True)
-def _fresh(patient: Patient) -> None:
-    for name in NODES:
-        patient.annotate(name)
-
-
-def moved(text: str) -> str:
-    """As a scrape without honor_labels leaves it."""
-    own = f',container="exporter",namespace="gpus",pod="{EXPORTER}"'
-    there = r',exported_container="\1",exported_namespace="\2",exported_pod="\3"'
-    return HOLDER.sub(own + there, text)
+pytestmark = pytest.mark.usefixtures("well_again")
+cures = pytest.mark.cures
+SET_ENV = f"kubectl -n {SPACE} set env daemonset/{EXPORTER}"
+OLD_IMAGE = "nvcr.io/nvidia/k8s/dcgm-exporter:2.2.9-2.4.1-ubuntu18.04"
+SCALE = f"kubectl -n {MONITORING} scale deployment/prometheus"
+STRANGERS_NAME = f"system:serviceaccount:research:{STRANGER}"
 
 
-def without(pattern: str) -> Callable[[str], str]:
-    def change(text: str) -> str:
-        return "".join(line for line in text.splitlines(True) if not re.search(pattern, line))
-
-    return change
+def job(config: Any, name: str) -> Any:
+    (found,) = (one for one in config["scrape_configs"] if one["job_name"] == name)
+    return found
 
 
-PAGES: dict[str, tuple[Callable[[str], str], Level, str]] = {
-    "honor_labels": (moved, Level.FAIL, "not the workload's (2 of 2)"),
-    "no pods": (lambda text: HOLDER.sub("", text), Level.FAIL, "though research/train-"),
-    "Hostname": (
-        lambda text: HOSTNAME.sub(f'Hostname="{EXPORTER}"', text),
-        Level.WARN,
-        f"Hostname is {EXPORTER}, its pod's name",
+EXPORTER_CASES = {
+    Rule.NO_PODS: (f"{SET_ENV} DCGM_EXPORTER_KUBERNETES-", "though research/train-"),
+    Rule.HOSTNAME: (f"{SET_ENV} NODE_NAME-", f"Hostname is {OWN_NAME}, its pod's name"),
+    Rule.NO_PROFILING: (
+        f"{SET_ENV} DCGM_EXPORTER_COLLECTORS=/etc/dcgm-exporter/default-counters.csv",
+        "no PROF metrics",
     ),
-    "no PROF": (without("DCGM_FI_PROF_"), Level.WARN, "no PROF metrics"),
-    "no energy": (without("TOTAL_ENERGY"), Level.WARN, "no DCGM_FI_DEV_TOTAL_ENERGY"),
+    Rule.NO_ENERGY: (
+        f"{SET_ENV} DCGM_EXPORTER_COLLECTORS=/etc/mine/counters.csv",
+        "no DCGM_FI_DEV_TOTAL_ENERGY",
+    ),
+    Rule.BLANKS: (
+        f"kubectl -n {SPACE} set image daemonset/{EXPORTER} exporter={OLD_IMAGE}",
+        "blank values, as 9.2e18, of DCGM_FI_DEV_MEM_COPY_UTIL (2)",
+    ),
 }
 
 
-@pytest.mark.parametrize("case", PAGES)
-def test_what_the_exporter_says_wrongly_is_found_until_it_says_it_rightly(
-    patient: Patient, cepheid: Run, case: str
+@pytest.mark.parametrize("rule", [pytest.param(rule, marks=cures(rule)) for rule in EXPORTER_CASES])
+def test_an_exporter_that_is_told_the_wrong_thing_is_told_the_right_one(
+    patient: Patient, cepheid: Run, rule: Rule
 ) -> None:
-    change, level, words = PAGES[case]
-    patient.is_well(cepheid)
-    patient.exporter_says(change)
+    breaking, words = EXPORTER_CASES[rule]
+    patient.type(breaking)
+    found = patient.finds(cepheid, rule, words)
+    patient.type(found.command)
+
+
+@cures(Rule.HOSTNAME)
+def test_an_exporter_without_any_variable_is_told_its_node_too(
+    patient: Patient, cepheid: Run
+) -> None:
+    """What it is told beside that stands in its arguments."""
+    bare = exporter()
+    (container,) = bare["spec"]["template"]["spec"]["containers"]
+    del container["env"]
+    container["args"] = ["-c", "1000"]
+    patient.played.install_exporter(bare)
     try:
-        patient.stage.prometheus.wipe()  # what was scraped before says it rightly
-        found = patient.becomes(cepheid, words)
-        assert [one.level for one in found] == [level], words_of(found)
-        assert found[0].command
+        found = patient.finds(cepheid, Rule.HOSTNAME, OWN_NAME, beside=[Rule.NO_PODS])
+        patient.type(found.command)
+        patient.finds(cepheid, Rule.NO_PODS, "no series names a pod")
+        patient.found.discard(Rule.NO_PODS)
     finally:
-        patient.exporter_recovers()
-        patient.stage.prometheus.wipe()
-    patient.is_well(cepheid)
+        patient.played.install_exporter(exporter())
 
 
+@cures(Rule.NO_NODE)
 def test_a_gpu_that_no_label_leads_to_a_node_is_a_failure(patient: Patient, cepheid: Run) -> None:
-    with scraped(patient, lambda job: job.pop("relabel_configs")):
-        patient.exporter_says(lambda text: HOSTNAME.sub(f'Hostname="{EXPORTER}"', text))
-        patient.stage.prometheus.wipe()
-        found = patient.becomes(cepheid, "name no node of this cluster")
-        patient.exporter_recovers()  # NODE_NAME is set
-        patient.stage.prometheus.wipe()
-        patient.is_well(cepheid)
-    assert Level.FAIL in {one.level for one in found}
+    patient.type(f"{SET_ENV} NODE_NAME-")
+    patient.reconfigure(lambda config: job(config, "dcgm-exporter")["relabel_configs"].pop())
+    found = patient.finds(cepheid, Rule.NO_NODE, f"Hostname is {OWN_NAME}, its pod's name")
+    patient.type(found.command)
     patient.is_well(cepheid)
+    as_installed(patient)
 
 
-@contextmanager
-def scraped(patient: Patient, change: Callable[[dict[str, object]], object]) -> Iterator[None]:
-    """With another job for the GPUs than that of our prometheus.yaml, from the next start on."""
-    prometheus = patient.stage.prometheus
-    made = prometheus.start
-
-    def start() -> None:
-        if not prometheus.running:
-            made()
-            prometheus.kill()
-            path = prometheus.folder / "prometheus.yml"
-            config = yaml.safe_load(path.read_text())
-            for job in config["scrape_configs"]:
-                if job["job_name"] == "dcgm-exporter":
-                    change(job)
-            path.write_text(yaml.safe_dump(config))
-            super(type(prometheus), prometheus).start()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prometheus, "start", start)
-        yield
-    prometheus.wipe()
+def as_installed(patient: Patient) -> None:
+    patient.type(f"{OURS} && {RESTART}")
 
 
-def test_honor_labels_left_out_of_the_scrape_job_is_found(patient: Patient, cepheid: Run) -> None:
-    """By Prometheus itself, which moves what the exporter says out of its own labels' way."""
-
-    def trap(job: dict[str, object]) -> None:
-        job["honor_labels"] = False
-        (static,) = [job["static_configs"]]
-        assert isinstance(static, list)
-        for one in static:
-            one["labels"] |= {"pod": EXPORTER, "namespace": "gpus", "container": "exporter"}
-
-    with scraped(patient, trap):
-        patient.stage.prometheus.wipe()
-        found = patient.becomes(cepheid, "not the workload's")
-        assert Level.FAIL in {one.level for one in found}
-    patient.is_well(cepheid)
-
-
-def test_blank_values_are_counted_until_the_exporter_leaves_them_out(
+@cures(Rule.HONOR_LABELS)
+def test_a_scrape_job_without_honor_labels_is_replaced_by_ours(
     patient: Patient, cepheid: Run
 ) -> None:
-    gpu = patient.nodes[0].gpus[0]
-    gpu.faults = GpuFaults(blank={"DCGM_FI_DEV_FB_USED": OLD_INT64})
+    """As a ServiceMonitor makes it: Prometheus moves what the exporter says out of the way."""
+
+    def trap(config: Any) -> None:
+        theirs = job(config, "dcgm-exporter")
+        theirs["honor_labels"] = False
+        theirs["relabel_configs"] += [
+            {"source_labels": [f"__meta_kubernetes_{source}"], "target_label": target}
+            for source, target in (
+                ("namespace", "namespace"),
+                ("pod_name", "pod"),
+                ("pod_container_name", "container"),
+            )
+        ]
+
+    patient.reconfigure(trap)
+    found = patient.finds(cepheid, Rule.HONOR_LABELS, "not the workload's (2 of 2)")
+    patient.type(found.command)
+
+
+@cures(Rule.NO_CADVISOR)
+def test_a_prometheus_without_a_job_for_kubelets_gets_ours(patient: Patient, cepheid: Run) -> None:
+    patient.reconfigure(lambda config: config["scrape_configs"].remove(job(config, "cadvisor")))
+    found = patient.finds(cepheid, Rule.NO_CADVISOR, "no container_* series")
+    patient.type(found.command)
+
+
+@cures(Rule.NODE_IN_THE_DARK)
+def test_a_kubelet_that_refuses_the_scrape_is_named(patient: Patient, cepheid: Run) -> None:
+    """Its command asks the kubelet itself, and there is none here."""
+    path = patient.stage.exporters.cadvisor_path(NODES[1])
+    patient.stage.exporters.instead[path] = answer(403, b"Forbidden")
     try:
-        (found,) = patient.becomes(cepheid, "blank values, as 9.2e18, of DCGM_FI_DEV_FB_USED (1)")
-        assert found.level is Level.WARN
+        patient.stage.prometheus.wipe()  # or five minutes go by: its samples have their own times
+        patient.finds(cepheid, Rule.NODE_IN_THE_DARK, f"no cAdvisor series name {NODES[1]}")
     finally:
-        gpu.faults = HEALTHY
-    patient.is_well(cepheid)
+        del patient.stage.exporters.instead[path]
 
 
-def test_an_exporter_that_measures_seldom_is_told_from_a_scrape_that_is(
+@cures(Rule.GPUS_IN_THE_DARK)
+def test_a_node_without_an_exporter_is_named_until_one_runs_there(
     patient: Patient, cepheid: Run
 ) -> None:
-    """Scraped every second all the while."""
+    patient.type(f"kubectl label node {NODES[1]} {PRESENT}-")
+    found = patient.finds(cepheid, Rule.GPUS_IN_THE_DARK, f"no series of the GPUs of {NODES[1]}")
+    assert f"train-{NODES[1]}" in patient.type(found.command)  # it lists the pods there
+    patient.type(f"kubectl label node {NODES[1]} {PRESENT}=true")
+
+
+@cures(Rule.NO_GPUS, Rule.NO_GPUS_PERHAPS)
+def test_gpus_without_an_exporter_and_nodes_without_a_device_plugin(
+    patient: Patient, cepheid: Run
+) -> None:
+    patient.type(f"kubectl -n {SPACE} delete daemonset {EXPORTER}")
+    patient.stage.prometheus.wipe()  # or an hour goes by, in which they are called old
+    found = patient.finds(cepheid, Rule.NO_GPUS, "though gpu-a, gpu-b have some")
+    patient.type(found.command)  # it lists the exporter's pods
+    for node in NODES:
+        patient.offer(node, 0)
+    found = patient.finds(cepheid, Rule.NO_GPUS_PERHAPS, "no node that offers one is known")
+    assert "gpu-a" in patient.type(found.command)  # it lists what nodes offer
+    for node in NODES:
+        patient.offer(node, 1)
+    patient.played.install_exporter(exporter())
+
+
+@cures(Rule.NO_PODS_PERHAPS)
+def test_whether_a_pod_holds_a_gpu_is_not_known_to_who_may_not_list_pods(
+    patient: Patient, cepheid: Run, stranger: Path
+) -> None:
+    allowed = [one for one in NEEDED[YOU] if (one.verb, one.resource) != ("list", "pods")]
+    patient.type(grants(STRANGERS_NAME, allowed))
+    patient.type(f"{SET_ENV} DCGM_EXPORTER_KUBERNETES-")
+    try:
+        found = patient.finds(
+            cepheid,
+            Rule.NO_PODS_PERHAPS,
+            "whether one holds a GPU is not known",
+            beside=[Rule.YOUR_RIGHTS],
+            kubeconfig=stranger,
+        )
+        patient.type(found.command)
+        patient.finds(cepheid, Rule.YOUR_RIGHTS, "may not list pods", kubeconfig=stranger)
+        patient.found.discard(Rule.YOUR_RIGHTS)
+    finally:
+        patient.take_grants_back()
+
+
+@cures(Rule.MEASURED_SELDOM)
+def test_an_exporter_that_measures_seldom_measures_as_often_as_it_is_told(
+    patient: Patient, cepheid: Run
+) -> None:
+    """Scraped every second all the while. What is known of a pace are ten minutes: begun anew."""
     short = ("--period", "6s")
-    assert patient.troubles(cepheid, *short) == []
-    patient.stage.world.gpus_every_seconds = 3.0
-    try:
-        patient.stage.prometheus.wipe()
-        found = patient.becomes(cepheid, "but measured only every 3 s", *short)
-        assert "DCGM_EXPORTER_INTERVAL=2068" in found[0].command
-        assert patient.troubles(cepheid, "--period", "10s") == []
-    finally:
-        patient.stage.world.gpus_every_seconds = 1.0
-        patient.stage.prometheus.wipe()
+    patient.type(f"{SET_ENV} DCGM_EXPORTER_INTERVAL=3000")
+    patient.stage.prometheus.wipe()
+    found = patient.finds(cepheid, Rule.MEASURED_SELDOM, "but measured only every 3 s", *short)
+    assert "DCGM_EXPORTER_INTERVAL=2068" in found.command
+    assert patient.troubles(cepheid, "--period", "10s") == []
+    patient.type(found.command)
+    patient.stage.prometheus.wipe()
+    patient.is_well(cepheid, *short)
+    patient.type(f"{SET_ENV} DCGM_EXPORTER_INTERVAL=1000")
+
+
+@cures(Rule.SCRAPED_SELDOM)
+def test_a_scrape_that_comes_seldom_comes_as_ours_does(patient: Patient, cepheid: Run) -> None:
+    """Of cycles of 3 s here, which are 45 s where a scrape comes every 15."""
+    patient.reconfigure(lambda config: config["global"].update(scrape_interval="30s"))
+    found = patient.finds(
+        cepheid, Rule.SCRAPED_SELDOM, "GPUs are scraped every 2 s: cycles of 5.8 s", "--period=3s"
+    )
+    patient.type(found.command)
+    patient.is_well(cepheid, "--period=3s")
+
+
+@cures(Rule.TOO_YOUNG)
+def test_a_prometheus_that_was_just_started_is_waited_for(patient: Patient, cepheid: Run) -> None:
+    """Its command is to look again, which is what `finds` and `is_well` do all the time."""
+    patient.reconfigure(lambda config: config["global"].update(scrape_interval="75s"))
+    found = patient.finds(cepheid, Rule.TOO_YOUNG, "not known yet")
+    assert found.command == "cepheid doctor"
     patient.is_well(cepheid)
-    (slow,) = patient.troubles(cepheid, "--period", "2s")
-    assert "GPUs are scraped every 1 s: cycles of 2.9 s to" in slow.words
+    as_installed(patient)
 
 
-def test_a_node_whose_exporters_are_not_scraped_is_named(patient: Patient, cepheid: Run) -> None:
-    world = patient.stage.world
-    dark = world.nodes.pop()
-    try:
-        patient.stage.prometheus.wipe()
-        found = patient.becomes(cepheid, f"no series of the GPUs of {dark.name}", count=2)
-        assert [one.level for one in found] == [Level.FAIL, Level.FAIL], words_of(found)
-        assert any(f"no cAdvisor series name {dark.name}" in one.words for one in found)
-    finally:
-        world.nodes.append(dark)
-        patient.stage.prometheus.wipe()
-    patient.is_well(cepheid)
+@cures(Rule.STALE)
+def test_samples_that_grow_old_are_found_and_the_page_of_targets_says_why(
+    patient: Patient, cepheid: Run
+) -> None:
+    prometheus, exporters = patient.stage.prometheus, patient.stage.exporters
+    paths = [exporters.dcgm_path(node) for node in NODES]
+    kept = {path: exporters.instead[path] for path in paths}
+    exporters.instead |= dict.fromkeys(paths, answer(500, b"the driver is gone"))
+    prometheus.forget()
+    prometheus.backfill(260, until_seconds_ago=140)
+    prometheus.start()
+    found = patient.finds(cepheid, Rule.STALE, "the newest sample of dcgm-exporter is 2 min")
+    assert "its page /targets says why" in found.remedy
+
+    def why() -> bool:
+        """Of its last scrape: one of a second before may not have ended in time."""
+        with urllib.request.urlopen(f"{prometheus.url}/api/v1/targets") as page:  # noqa: S310
+            return "server returned HTTP status 500" in page.read().decode()
+
+    wait_for("the page to say why", why)
+    exporters.instead |= kept
 
 
-def test_without_any_series_each_exporter_is_missed(patient: Patient, cepheid: Run) -> None:
-    nodes = list(patient.stage.world.nodes)
-    patient.stage.world.nodes.clear()
-    try:
-        patient.stage.prometheus.wipe()
-        found = patient.troubles(cepheid)
-        assert [one.level for one in found] == [Level.FAIL, Level.FAIL], words_of(found)
-        assert "no container_* series" in found[0].words
-        assert "no series of any GPU, though gpu-a, gpu-b have some" in found[1].words
-    finally:
-        patient.stage.world.nodes.extend(nodes)
-        patient.stage.prometheus.wipe()
-    patient.is_well(cepheid)
-
-
+@cures(Rule.PROMETHEUS_AWAY)
 def test_a_prometheus_that_is_away_is_a_failure(patient: Patient, cepheid: Run) -> None:
-    patient.stage.prometheus.stop()
+    patient.type(f"{SCALE} --replicas=0")
+    found = patient.finds(cepheid, Rule.PROMETHEUS_AWAY, "does not answer")
+    patient.type(found.command)  # it lists pods: there is none
+    patient.type(f"{SCALE} --replicas=1")
+
+
+@cures(Rule.PROXY_FORBIDDEN)
+def test_who_may_not_ask_through_the_api_server_may_by_the_grant(
+    patient: Patient, cepheid: Run, service: str, stranger: Path
+) -> None:
+    patient.type(grants(STRANGERS_NAME, NEEDED[YOU]))
+    inside = ("--prometheus", service)
     try:
-        (found,) = patient.troubles(cepheid)
-        assert found.level is Level.FAIL
-        assert "does not answer" in found.words
+        found = patient.finds(
+            cepheid,
+            Rule.PROXY_FORBIDDEN,
+            "you may not ask this service through the API server",
+            *inside,
+            beside=[Rule.YOUR_RIGHTS],
+            kubeconfig=stranger,
+        )
+        patient.type(found.command)
+        patient.is_well(cepheid, *inside, kubeconfig=stranger)
     finally:
-        patient.stage.prometheus.start()
-    patient.is_well(cepheid)
+        patient.take_grants_back()
 
 
 def test_its_address_is_the_agents_where_none_is_given(patient: Patient, cepheid: Run) -> None:
@@ -214,59 +287,8 @@ def test_its_address_is_the_agents_where_none_is_given(patient: Patient, cepheid
 
 @pytest.fixture
 def service(patient: Patient) -> Iterator[str]:
-    """Prometheus as the service of a namespace, behind which an address of this machine stands."""
-    upstream = patient.stage.prometheus.url
-    address = _own_address()
-
-    class Forward(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            try:
-                with urllib.request.urlopen(upstream + self.path, timeout=20) as answer:  # noqa: S310
-                    status, body = answer.status, answer.read()
-            except urllib.error.HTTPError as problem:
-                status, body = problem.code, problem.read()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Nothing: the test's output is its own."""
-
-    server = http.server.ThreadingHTTPServer((address, 0), Forward)
-    port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "watching"}}
-    named = {"name": "prometheus", "namespace": "watching"}
-    pod = {"kind": "Pod", "name": "prometheus-0", "namespace": "watching"}
-    ports = [{"name": "web", "port": port, "protocol": "TCP"}]
-    patient.stage.api.admin.apply(
-        space,
-        {"apiVersion": "v1", "kind": "Service", "metadata": named, "spec": {"ports": ports}},
-        {
-            "apiVersion": "v1",
-            "kind": "Endpoints",
-            "metadata": named,
-            "subsets": [{"addresses": [{"ip": address, "targetRef": pod}], "ports": ports}],
-        },
-    )
-    # The API server leads to the address of a pod, and to no other.
-    patient.stage.api.pod("watching", "prometheus-0", NODES[0])
-    status = json.dumps({"status": {"podIP": address, "podIPs": [{"ip": address}]}})
-    patient.stage.api.admin.within("watching")(
-        *("patch", "pod", "prometheus-0", "--subresource=status", "--type=merge"),
-        f"--patch={status}",
-    )
-    yield f"http://prometheus.watching.svc:{port}"
-    server.shutdown()
-    server.server_close()
-
-
-def _own_address() -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.connect(("192.0.2.1", 9))  # nothing is sent: only the way out is chosen
-        return str(one.getsockname()[0])
+    with as_service(patient.stage.api, patient.stage.prometheus.url, NODES[0]) as url:
+        yield url
 
 
 def test_an_address_inside_the_cluster_is_reached_through_the_api_server(
@@ -284,7 +306,7 @@ def test_a_service_that_does_not_exist_is_said_by_the_api_server(
 ) -> None:
     wrong = "http://prometheus.nowhere.svc:9090"
     (found,) = patient.troubles(cepheid, "--prometheus", wrong)
-    assert found.level is Level.FAIL
+    assert (found.level, found.rule) == (Level.FAIL, Rule.PROMETHEUS_AWAY)
     assert "the API server answers 404" in found.words
     assert found.command == "kubectl -n nowhere get pods,endpoints"
 

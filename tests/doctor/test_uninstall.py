@@ -2,19 +2,25 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from cepheid.annotations.api import ApiServer as Server
-from cepheid.doctor.belongings import LABEL, plan
+from cepheid.doctor.belongings import LABEL, NAMESPACES, plan
 from cepheid.doctor.removing import carry_out
+from cepheid.doctor.rights import NEEDED, YOU, grants
 from cepheid.history.in_cluster import connect_to
+from cepheid.jobprofile import to_document
 from cepheid.jobs.kinds import KINDS
 from tests.cli.conftest import Run
+from tests.cluster.progress import wait_for
+from tests.cluster.rendered import PROMETHEUS
 from tests.stage.api_server import ApiServer
-from tests.unit.manifests.files import INSTALL, UNINSTALL, Object, objects
+from tests.unit.manifests.files import INSTALL, LOGS, SCHEDULER, UNINSTALL, Object, objects
+from tests.unit.reports.runs import pod_job
 
 OURS = {"app.kubernetes.io/part-of": "cepheid"}
 NODE = "gpu-a"
@@ -92,6 +98,78 @@ def test_it_shows_what_goes_does_nothing_and_then_does_it(cepheid: Run, api: Api
     assert ANNOTATION not in kept
     assert kept["example.org/theirs"] == "stays"
     api.admin.within("monitoring").get("configmap", "mine")
+
+
+EVERYTHING = (INSTALL, LOGS, UNINSTALL, PROMETHEUS, SCHEDULER)
+PASSING = ("events", "events.events.k8s.io", "componentstatuses", "leases.coordination.k8s.io")
+"""Kinds whose objects come and go with the API server's own work; our Lease is looked at."""
+
+
+def standing(api: ApiServer) -> dict[str, dict[str, str]]:
+    """All objects of all kinds with their annotations; what is being deleted is gone."""
+    kinds = api.admin("api-resources", "--verbs=list,get", "--output=name").split()
+    found = api.admin.items(
+        ",".join(kind for kind in kinds if kind not in PASSING), "--all-namespaces"
+    )
+    return {
+        f"{one['kind']} {one['metadata'].get('namespace', '')}/{one['metadata']['name']}": one[
+            "metadata"
+        ].get("annotations", {})
+        for one in found
+        if "deletionTimestamp" not in one["metadata"]
+    }
+
+
+def test_all_that_was_ever_installed_written_or_granted_is_gone_and_nothing_else(
+    cepheid: Run, tmp_path: Path
+) -> None:
+    """The whole API server is as it was before."""
+    with ApiServer(tmp_path / "api") as api:
+        api.node(NODE)
+        api.pod("team", "notebook", NODE)
+        within = api.admin.within("team")
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}}
+        pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "work"}]}
+        within.apply(
+            job | {"spec": {"suspend": True, "template": {"spec": pod}}},
+            _of("ConfigMap", "cepheid-notes"),
+            {**_of("ClusterRole", ""), "metadata": {"name": "cepheid-like"}, "rules": []},
+        )
+        theirs = ("example.org/theirs=stays", "ai.centaurus.io.example.org/like=ours")
+        for kind, name in (("node", NODE), ("pod", "notebook"), ("job", "train")):
+            within("annotate", kind, name, *theirs)
+        before = standing(api)
+
+        api.admin.apply(*(one for path in EVERYTHING for one in objects(path)))
+        for kind, name in (("node", NODE), ("pod", "notebook"), ("job", "train")):
+            within("annotate", kind, name, f"{ANNOTATION}=3", "ai.centaurus.io/advice=less")
+        profile = pod_job()
+        bert = {"name": "bert", "namespace": "team"}
+        made = {"apiVersion": "ai.centaurus.io/v1alpha1", "kind": "JobProfile", "metadata": bert}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        api.admin.apply(
+            made | to_document(profile),
+            lease | {"metadata": {"name": "cepheid-operator", "namespace": "cepheid"}, "spec": {}},
+        )
+        for command in grants("ann", NEEDED[YOU]).split(" && "):
+            program, *typed = command.split()
+            assert program == "kubectl"
+            api.admin(*typed)
+
+        done = cepheid("uninstall", "--yes", KUBECONFIG=str(api.admin.kubeconfig))
+        assert done.returncode == 0, done.stderr
+        assert "3 had annotations" in done.stderr
+        leases = api.admin.within("cepheid").items("leases")
+        assert [one for one in leases if one["metadata"]["name"] == "cepheid-operator"] == []
+
+        def differ() -> set[str]:
+            """The API server takes a moment to forget a definition."""
+            after = standing(api)
+            return {name for name in {*before, *after} if before.get(name) != after.get(name)} - {
+                f"ServiceAccount {space}/default" for space in NAMESPACES
+            }
+
+        wait_for("that all is as it was", lambda: not differ(), 60, every_seconds=1)
 
 
 def test_a_table_of_it_fits_80_columns(cepheid: Run, api: ApiServer) -> None:

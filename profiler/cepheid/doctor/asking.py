@@ -8,19 +8,24 @@ import json
 import math
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+from lightkube import Client
+from lightkube.config import client_adapter
 
+from cepheid.annotations.api import ApiServer
 from cepheid.errors import (
     AnswerTooLargeError,
     SourceError,
     SourceRefusedError,
     SourceUnreachableError,
 )
-from cepheid.sources.access import Access
+from cepheid.settings import PrometheusSettings, read
+from cepheid.sources.access import Access, access_of
 from cepheid.sources.answer import RawSeries, error_of, parse_payload, parse_series, plain
 
 INSIDE = re.compile(
@@ -75,10 +80,20 @@ class Questions:
     def vector(self, expression: str) -> list[RawSeries]:
         """At the moment, by the clock of Prometheus."""
         parameters = {"query": expression, "timeout": f"{TIMEOUT_SECONDS:g}s"}
-        body = self._get("/api/v1/query", parameters)
-        data = parse_payload(body).document["data"]
-        result = data["result"] if isinstance(data, dict) else None
-        return parse_series(result, max_series=MOST_SERIES)
+        return _series(self._get("/api/v1/query", parameters))
+
+    def range(
+        self, expression: str, begin_seconds: float, end_seconds: float, step_seconds: float
+    ) -> list[RawSeries]:
+        """Every step from the beginning to the end, both included."""
+        parameters = {
+            "query": expression,
+            "start": f"{begin_seconds:.3f}",
+            "end": f"{end_seconds:.3f}",
+            "step": f"{step_seconds:g}",
+            "timeout": f"{TIMEOUT_SECONDS:g}s",
+        }
+        return _series(self._get("/api/v1/query_range", parameters))
 
     def number(self, expression: str) -> float | None:
         return next(
@@ -120,6 +135,33 @@ class Questions:
                 hint="does the service exist, and does a pod of it run?",
             )
         raise error_of(status, headers, body)
+
+
+@contextmanager
+def questions(server: ApiServer, url: str, environment: Mapping[str, str]) -> Iterator[Questions]:
+    """To that Prometheus; through the API server where its address holds inside the cluster.
+
+    `environment` has the credentials for Prometheus, as an agent's would.
+    """
+    access = access_of(read(PrometheusSettings, {"prometheus_url": url}, environment))
+    through = service_of(url)
+    if through is None:
+        with connection_of(access) as connection:
+            yield Questions(connection, access.url, headers=headers_of(access))
+        return
+    with server.ask("connecting to Prometheus", _through) as connection:
+        yield Questions(connection, through[1], is_proxied=True)
+
+
+def _through(client: Client) -> httpx2.Client:
+    parameters = client_adapter.ConnectionParams(timeout=httpx2.Timeout(TIMEOUT_SECONDS))
+    return client_adapter.Client(client.config, parameters)
+
+
+def _series(body: bytes) -> list[RawSeries]:
+    data = parse_payload(body).document["data"]
+    result = data["result"] if isinstance(data, dict) else None
+    return parse_series(result, max_series=MOST_SERIES)
 
 
 def last(series: RawSeries) -> float | None:

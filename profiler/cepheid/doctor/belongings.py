@@ -1,7 +1,8 @@
 """What of a cluster is Cepheid's, and in which order does it go?
 
 By our label and by name, both: the label alone others put on their own namespaces too, so that a
-NetworkPolicy of ours lets them in, and such a namespace is not ours to delete.
+NetworkPolicy of ours lets them in, and such a namespace is not ours to delete. By name alone the
+roles that doctor told an administrator to create: kubectl gives those no label.
 
 First go the workloads, which would write again, then the annotations, then the rest. Definitions
 take the JobProfiles and PlacementTrials with them; a namespace goes last, and stays where somebody
@@ -33,6 +34,7 @@ from lightkube.resources.rbac_authorization_v1 import (
 from lightkube.resources.scheduling_v1 import PriorityClass
 
 from cepheid.annotations.api import ApiServer
+from cepheid.doctor.rights import ROLE
 from cepheid.errors import CepheidError, GoneError
 
 LABEL: dict[str, Any] = {"app.kubernetes.io/part-of": "cepheid"}
@@ -60,6 +62,8 @@ GLOBAL = (
     ValidatingAdmissionPolicy,
     CustomResourceDefinition,
 )
+
+GRANTED = (ClusterRoleBinding, ClusterRole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +161,16 @@ def _lease(namespace: str) -> Callable[[Client], list[Belonging]]:
 
 def _global(kind: Any) -> Callable[[Client], list[Belonging]]:
     def ask(client: Client) -> list[Belonging]:
-        found = _ours(kind, client.list(kind, labels=LABEL, chunk_size=PAGE))
-        return [one for one in found if is_ours(one)]
+        labels = None if kind in GRANTED else LABEL
+        found = client.list(kind, labels=labels, chunk_size=PAGE)
+        ours = [one for one in found if _is_labelled(one) or _is_granted(one)]
+        return [one for one in _ours(kind, ours) if is_ours(one)]
 
     return ask
+
+
+def _is_granted(thing: Any) -> bool:
+    return str(thing.metadata.name).startswith(f"{ROLE}-")
 
 
 def is_ours(one: Belonging) -> bool:

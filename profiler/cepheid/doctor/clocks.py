@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from cepheid.doctor.facts import Facts, Unseen
-from cepheid.doctor.finding import Finding, fail, ok, warn
+from cepheid.doctor.finding import Finding, Rule, fail, ok, warn
 from cepheid.reports.words import lasting
 
 AREA = "clocks"
@@ -39,9 +39,11 @@ def _agree(one: float, other: float) -> bool:
 
 def _off(whose: str, ahead: float, other: str, where: str) -> Finding:
     side = "ahead of" if ahead > 0 else "behind"
-    make = fail if abs(ahead) > TOO_MUCH_SECONDS else warn
+    far = abs(ahead) > TOO_MUCH_SECONDS
+    make, rule = (fail, Rule.CLOCK_FAR_OFF) if far else (warn, Rule.CLOCK_OFF)
     return make(
         AREA,
+        rule,
         f"the clock of {whose} is {lasting(abs(ahead))} {side} that of {other}",
         f"set the clock of {where} by the network; on it type",
         SYNCHRONISE,

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.json import schema
 
 from cepheid.doctor.facts import Cluster, Definition, Unseen
-from cepheid.doctor.finding import AGAIN, INSTALL, Finding, fail, not_seen, ok, warn
+from cepheid.doctor.finding import AGAIN, INSTALL, Finding, Rule, fail, not_seen, ok, warn
 from cepheid.jobprofile import JobProfile
 from cepheid.placementtrial import TrialSpec, TrialStatus
 from cepheid.reports.words import counted, listed
@@ -94,11 +94,13 @@ def findings(cluster: Cluster) -> Iterator[Finding]:
 
 def _of(name: str, seen: Definition | None, wanted: frozenset[str]) -> Iterator[Finding]:
     if seen is None:
-        yield fail(AREA, f"there is no definition {name}", AGAIN, INSTALL)
+        words = f"there is no definition {name}"
+        yield fail(AREA, Rule.NO_DEFINITION, words, AGAIN, INSTALL)
         return
     if not seen.is_established:
         yield fail(
             AREA,
+            Rule.NOT_ESTABLISHED,
             f"the definition {name} is not established: another may have its names",
             "see what its conditions say",
             f"kubectl describe customresourcedefinition {name}",
@@ -107,6 +109,7 @@ def _of(name: str, seen: Definition | None, wanted: frozenset[str]) -> Iterator[
         served = ", ".join(seen.served) or "none"
         yield fail(
             AREA,
+            Rule.NOT_SERVED,
             f"{name} is served as {served}, this version needs {VERSION}",
             AGAIN,
             INSTALL,
@@ -116,6 +119,7 @@ def _of(name: str, seen: Definition | None, wanted: frozenset[str]) -> Iterator[
     if lacking:
         yield fail(
             AREA,
+            Rule.OLD_DEFINITION,
             f"{name} lacks {counted(len(lacking), 'field')} of this version, such as"
             f" {listed(lacking)}: what is written there is dropped without a word",
             AGAIN,
@@ -124,6 +128,7 @@ def _of(name: str, seen: Definition | None, wanted: frozenset[str]) -> Iterator[
     elif more:
         yield warn(
             AREA,
+            Rule.NEW_DEFINITION,
             f"{name} has {counted(len(more), 'field')} that this version does not know, such as"
             f" {listed(more)}",
             "it was installed by a newer version: upgrade this command",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from cepheid.doctor import clocks, definitions, freshness, installed, measuring, rights
 from cepheid.doctor.facts import Facts, Unseen
-from cepheid.doctor.finding import Finding, Level, fail
+from cepheid.doctor.finding import Finding, Level, Rule, fail
 
 _WORSE = {Level.OK: 0, Level.WARN: 1, Level.FAIL: 2}
 
@@ -18,6 +18,7 @@ def _examine(facts: Facts) -> Iterator[Finding]:
     if isinstance(cluster, Unseen):
         yield fail(
             "api-server",
+            Rule.API_SERVER_AWAY,
             f"the API server cannot be asked: {cluster.why}",
             cluster.hint or "does kubectl reach it, with the same kubeconfig and context?",
             "kubectl version",

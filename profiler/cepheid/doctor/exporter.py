@@ -7,7 +7,7 @@ Recording rules, dashboards and whoever else reads the labels do not.
 from collections.abc import Iterable, Iterator, Mapping
 
 from cepheid.doctor.facts import Cluster, Metrics, NodeSeen, Unseen, Workload
-from cepheid.doctor.finding import Finding, fail, ok, warn
+from cepheid.doctor.finding import Finding, Rule, fail, ok, warn
 from cepheid.reports.words import counted, listed
 from cepheid.sources import catalog
 from cepheid.sources.catalog import Source
@@ -19,8 +19,12 @@ PROFILING = "DCGM_FI_PROF_"
 ENERGY = next(one.name for one in catalog.of(Source.DCGM) if one.signal == "power_watts")
 OURS = "kubectl apply -f prometheus/prometheus.yaml"
 RESTART = "kubectl -n cepheid-monitoring rollout restart deployment/prometheus"
-COUNTERS = "DCGM_EXPORTER_COLLECTORS=/etc/dcgm-exporter"
-"""Lists of fields in NVIDIA's image."""
+COUNTERS = "DCGM_EXPORTER_COLLECTORS=/etc/dcgm-exporter/dcp-metrics-included.csv"
+"""The list of fields in NVIDIA's image that has PROF metrics and energy in every version: its
+default one, of version 2, has no PROF metrics."""
+BEFORE = "an argument -f of its container counts before the variable"
+"""NVIDIA's chart of version 2 gives one."""
+NEWER = "nvcr.io/nvidia/k8s/dcgm-exporter:4.2.3-4.1.3-ubuntu22.04"
 _FIELD = '{"fieldRef":{"fieldPath":"spec.nodeName"}}'
 Labels = Mapping[str, str]
 
@@ -47,6 +51,7 @@ def _pods(metrics: Metrics, cluster: Cluster | None, exporter: Workload) -> Iter
     if moved:
         yield fail(
             AREA,
+            Rule.HONOR_LABELS,
             f"its series carry the exporter's own pod, not the workload's ({len(moved)} of"
             f" {len(metrics.devices)}): the workload stands in exported_pod",
             "scrape it with honor_labels: true (a ServiceMonitor: honorLabels: true), as"
@@ -64,13 +69,13 @@ def _pods(metrics: Metrics, cluster: Cluster | None, exporter: Workload) -> Iter
     )
     holder = None if cluster is None else cluster.gpu_pod
     if isinstance(holder, str):
-        yield fail(AREA, f"no series names a pod, though {holder} holds a GPU", remedy, command)
+        words = f"no series names a pod, though {holder} holds a GPU"
+        yield fail(AREA, Rule.NO_PODS, words, remedy, command)
     elif holder is None and cluster is not None:
         return  # nobody holds a GPU: there is no pod to name
     else:
-        yield warn(
-            AREA, "no series names a pod; whether one holds a GPU is not known", remedy, command
-        )
+        words = "no series names a pod; whether one holds a GPU is not known"
+        yield warn(AREA, Rule.NO_PODS_PERHAPS, words, remedy, command)
 
 
 def _is_held(labels: Labels, exporters: frozenset[str]) -> bool:
@@ -89,15 +94,12 @@ def _nodes(metrics: Metrics, cluster: Cluster | None, exporter: Workload) -> Ite
     example = _hostname(odd[0]) if odd else ""
     kind = "its pod's name" if odd and _is_pods_name(odd[0]) else "no node's name"
     remedy = "give the exporter NODE_NAME; or let the scrape job set the label `node`"
-    command = (
-        f"kubectl -n {exporter.namespace} patch daemonset {exporter.name} --type=json -p '"
-        '[{"op":"add","path":"/spec/template/spec/containers/0/env/-",'
-        f'"value":{{"name":"NODE_NAME","valueFrom":{_FIELD}}}}}]\''
-    )
+    command = _patch_of(exporter)
     if lost:
         because = f": Hostname is {example}, {kind}" if odd else ""
         yield fail(
             AREA,
+            Rule.NO_NODE,
             f"{counted(len(lost), 'series', 'series')} name no node of this cluster{because}",
             remedy,
             command,
@@ -105,6 +107,7 @@ def _nodes(metrics: Metrics, cluster: Cluster | None, exporter: Workload) -> Ite
     elif odd:
         yield warn(
             AREA,
+            Rule.HOSTNAME,
             f"Hostname is {example}, {kind}: the agents find their GPUs by another label, others"
             " may not",
             remedy,
@@ -115,10 +118,22 @@ def _nodes(metrics: Metrics, cluster: Cluster | None, exporter: Workload) -> Ite
     if dark and not lost and not metrics.has_amd:
         yield fail(
             AREA,
+            Rule.GPUS_IN_THE_DARK,
             f"no series of the GPUs of {listed(dark)}",
             "does an exporter run there, and is it scraped?",
             f"kubectl get pods -A -o wide --field-selector spec.nodeName={dark[0]}",
         )
+
+
+def _patch_of(exporter: Workload) -> str:
+    """By the container's name: it need not be the first, nor have any variable yet."""
+    container = exporter.container or "exporter"
+    variable = f'{{"name":"NODE_NAME","valueFrom":{_FIELD}}}'
+    containers = f'[{{"name":"{container}","env":[{variable}]}}]'
+    return (
+        f"kubectl -n {exporter.namespace} patch daemonset {exporter.name} -p '"
+        f'{{"spec":{{"template":{{"spec":{{"containers":{containers}}}}}}}}}\''
+    )
 
 
 def nodes_of(labels: Labels, nodes: Iterable[NodeSeen]) -> set[str]:
@@ -145,16 +160,19 @@ def _counters(metrics: Metrics, exporter: Workload) -> Iterator[Finding]:
     if not any(name.startswith(PROFILING) for name in metrics.dcgm):
         yield warn(
             AREA,
+            Rule.NO_PROFILING,
             "no PROF metrics: GPU_UTIL alone says that some kernel ran, not how busy the GPU is",
-            "let it collect them (data centre GPUs since Volta have them; needs profiling rights)",
-            f"{_set_env(exporter)} {COUNTERS}/dcp-metrics-included.csv",
+            "let it collect them (data centre GPUs since Volta have them; needs profiling rights);"
+            f" {BEFORE}",
+            f"{_set_env(exporter)} {COUNTERS}",
         )
     if ENERGY not in metrics.dcgm:
         yield warn(
             AREA,
+            Rule.NO_ENERGY,
             f"no {ENERGY}: cycles faster than the scrapes cannot be told from slow ones",
-            "collect it: it is in the exporter's default list of counters",
-            f"{_set_env(exporter)} {COUNTERS}/default-counters.csv",
+            f"collect it: it is in the lists of counters that its image has; {BEFORE}",
+            f"{_set_env(exporter)} {COUNTERS}",
         )
 
 
@@ -163,11 +181,13 @@ def _blanks(metrics: Metrics, exporter: Workload) -> Iterator[Finding]:
         names = [f"{name} ({count})" for name, count in sorted(metrics.blanks.items())]
         yield warn(
             AREA,
+            Rule.BLANKS,
             f"blank values, as 9.2e18, of {listed(names)}: Cepheid leaves them out, others add"
             " them up",
-            "an exporter of version 3 or newer leaves them out itself: upgrade it",
+            "an exporter of version 3 or newer leaves them out itself: upgrade it, to this one or"
+            " to one that your driver goes with",
             f"kubectl -n {exporter.namespace} set image daemonset/{exporter.name}"
-            f" '*=nvcr.io/nvidia/k8s/dcgm-exporter:TAG'",
+            f" '{exporter.container or '*'}={NEWER}'",
         )
 
 

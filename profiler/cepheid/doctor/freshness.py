@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from cepheid.doctor.facts import AgentPod, Cluster, NodeSeen, Unseen
-from cepheid.doctor.finding import NAMESPACE, Finding, fail, not_seen, ok
+from cepheid.doctor.finding import NAMESPACE, Finding, Rule, fail, not_seen, ok
 from cepheid.reports.words import lasting, listed
 
 AREA = "annotations"
@@ -24,6 +24,7 @@ def findings(cluster: Cluster, now: datetime) -> Iterator[Finding]:
         pod = next(one for one in pods if one.node == bare[0])
         yield fail(
             AREA,
+            Rule.NOT_ANNOTATED,
             f"the agent runs on {listed(bare)}, and wrote nothing there yet",
             "in its first minute that is as it should be; after that its log says why",
             f"kubectl -n {NAMESPACE} logs {pod.name}",
@@ -31,6 +32,7 @@ def findings(cluster: Cluster, now: datetime) -> Iterator[Finding]:
     if not dated and not bare:
         yield fail(
             AREA,
+            Rule.NO_ANNOTATIONS,
             "no node has annotations of Cepheid",
             "an agent writes them: is one running?",
             f"kubectl -n {NAMESPACE} get pods -o wide",
@@ -55,12 +57,14 @@ def _expired(nodes: list[NodeSeen], pods: tuple[AgentPod, ...], now: datetime) -
     if pod is None:
         return fail(
             AREA,
+            Rule.LEFT_BEHIND,
             words,
             "no agent runs there; if none should, take the annotations away",
             "cepheid uninstall --annotations --dry-run",
         )
     return fail(
         AREA,
+        Rule.EXPIRED,
         words,
         "its agent cannot write, or cannot read Prometheus: its log says which",
         f"kubectl -n {NAMESPACE} logs {pod.name}",

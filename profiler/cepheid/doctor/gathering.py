@@ -4,34 +4,21 @@ Each look stands for itself: what may not be looked at, or does not answer, is `
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-
-import httpx2
-from lightkube import Client
-from lightkube.config import client_adapter
 
 from cepheid import __version__
 from cepheid.annotations.api import ApiServer
 from cepheid.doctor import looks
-from cepheid.doctor.asking import (
-    TIMEOUT_SECONDS,
-    ProxyForbiddenError,
-    Questions,
-    connection_of,
-    headers_of,
-    service_of,
-)
+from cepheid.doctor.asking import ProxyForbiddenError, questions, service_of
 from cepheid.doctor.definitions import NAMES
 from cepheid.doctor.facts import Cluster, Facts, Metrics, Right, Seen, Source, Unseen, Workload
 from cepheid.doctor.measurements import measurements
 from cepheid.doctor.rights import AGENT, NEEDED, OPERATOR, PROXY, YOU
 from cepheid.errors import CepheidError
-from cepheid.settings import ProcessSettings, options, read
-from cepheid.sources.access import access_of
+from cepheid.settings import PrometheusSettings, options
 
-URL = next(one for one in options(ProcessSettings) if one.name == "prometheus_url")
+URL = next(one for one in options(PrometheusSettings) if one.name == "prometheus_url")
 
 
 def gather(
@@ -113,29 +100,9 @@ def _metrics(
     clock: Callable[[], float],
 ) -> Seen[Metrics]:
     try:
-        with _questions(server, source, environment) as ask:
+        with questions(server, source.url, environment) as ask:
             return measurements(ask, clock)
     except ProxyForbiddenError as problem:
         return Unseen(problem.message, is_forbidden=True)
     except CepheidError as problem:
         return looks.unseen(problem)
-
-
-@contextmanager
-def _questions(
-    server: ApiServer, source: Source, environment: Mapping[str, str]
-) -> Iterator[Questions]:
-    settings = read(ProcessSettings, {"prometheus_url": source.url}, environment)
-    access = access_of(settings)
-    through = service_of(source.url)
-    if through is None:
-        with connection_of(access) as connection:
-            yield Questions(connection, access.url, headers=headers_of(access))
-        return
-    with server.ask("connecting to Prometheus", _connection) as connection:
-        yield Questions(connection, through[1], is_proxied=True)
-
-
-def _connection(client: Client) -> httpx2.Client:
-    parameters = client_adapter.ConnectionParams(timeout=httpx2.Timeout(TIMEOUT_SECONDS))
-    return client_adapter.Client(client.config, parameters)

@@ -4,7 +4,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cepheid.doctor.facts import AgentPod, Cluster, Unseen, Workload
-from cepheid.doctor.finding import AGAIN, INSTALL, NAMESPACE, Finding, fail, not_seen, ok, warn
+from cepheid.doctor.finding import (
+    AGAIN,
+    INSTALL,
+    NAMESPACE,
+    Finding,
+    Rule,
+    fail,
+    not_seen,
+    ok,
+    warn,
+)
 from cepheid.reports.words import counted, listed
 
 AREA = "installed"
@@ -58,6 +68,7 @@ def _workload(
     if seen is None:
         yield fail(
             AREA,
+            Rule.NOT_INSTALLED,
             f"the {what} is not installed: there is no {kind} cepheid-{what} in {NAMESPACE}",
             "install it",
             INSTALL,
@@ -67,6 +78,7 @@ def _workload(
     if installed is None:
         yield warn(
             AREA,
+            Rule.NO_VERSION,
             f"the image of the {what} names no version: {seen.image or 'none'}",
             f"use an image whose tag is its version, such as {own_version}",
             _set_image(seen, kind, own_version),
@@ -74,6 +86,7 @@ def _workload(
     elif own is not None and installed < own:
         yield warn(
             AREA,
+            Rule.OLDER,
             f"the {what} is {_dotted(installed)}, this command {own_version}",
             "upgrade it: the manifest first, since what it needs may have changed",
             f"{INSTALL} && {_set_image(seen, kind, own_version)}",
@@ -81,6 +94,7 @@ def _workload(
     elif own is not None and installed > own:
         yield warn(
             AREA,
+            Rule.NEWER,
             f"the {what} is {_dotted(installed)}, this command {own_version}",
             "upgrade this command: it may not understand what that one writes",
             f"pip install 'cepheid[laptop]=={_dotted(installed)}'",
@@ -101,6 +115,7 @@ def _agents(agent: Workload, pods: tuple[AgentPod, ...] | Unseen) -> Iterator[Fi
     if agent.wanted == 0:
         yield fail(
             AREA,
+            Rule.AGENTS_NOWHERE,
             f"agent {version} is wanted on no node",
             "it runs on Linux nodes without a taint, or with one of nvidia.com/gpu or amd.com/gpu:"
             " look at the nodes' labels and taints",
@@ -123,7 +138,7 @@ def _agents(agent: Workload, pods: tuple[AgentPod, ...] | Unseen) -> Iterator[Fi
         command = f"kubectl -n {agent.namespace} {verb} {lame[0].name}"
         if "Image" in lame[0].trouble:
             remedy = f"the node has no image {agent.image} and cannot pull it: see images/README.md"
-    yield fail(AREA, words, remedy, command)
+    yield fail(AREA, Rule.AGENTS_NOT_READY, words, remedy, command)
 
 
 def _lame(pod: AgentPod) -> str:
@@ -138,14 +153,17 @@ def _operator(operator: Workload) -> Iterator[Finding]:
     elif operator.wanted == 0:
         yield fail(
             AREA,
+            Rule.OPERATOR_AT_ZERO,
             f"operator {version} is scaled to 0: no job gets a profile",
             "let it run: of two one acts, and the other waits",
             f"kubectl -n {operator.namespace} scale deployment/{operator.name} --replicas=2",
         )
     else:
-        make = warn if operator.ready else fail
+        some = operator.ready > 0
+        make, rule = (warn, Rule.OPERATOR_ALONE) if some else (fail, Rule.OPERATOR_NOT_READY)
         yield make(
             AREA,
+            rule,
             words,
             "look at why its pods are not ready",
             f"kubectl -n {operator.namespace} describe pods"
@@ -162,6 +180,7 @@ def _policies(cluster: Cluster) -> Iterator[Finding]:
     if missing:
         yield fail(
             AREA,
+            Rule.NO_POLICY,
             f"admission policies are missing or not bound: {listed(missing, 4)}."
             " A stolen token of an agent could do more than annotate its own node",
             AGAIN,

@@ -6,7 +6,7 @@ from cepheid.analysis.period import SHORTEST_STEPS
 from cepheid.analysis.repetition import FEWEST_CYCLES
 from cepheid.doctor import exporter
 from cepheid.doctor.facts import Cluster, Facts, Metrics, Source, Unseen, Workload
-from cepheid.doctor.finding import Finding, fail, ok, warn
+from cepheid.doctor.finding import Finding, Rule, fail, ok, warn
 from cepheid.doctor.rights import PROXY, grant_of
 from cepheid.reports.words import figure, lasting, listed
 from cepheid.settings import AgentSettings, options
@@ -41,6 +41,7 @@ def _away(source: Source, unseen: Unseen, cluster: Cluster | None) -> Finding:
     if source.through and cluster is None:
         return warn(
             AREA,
+            Rule.PROMETHEUS_BEHIND_API_SERVER,
             f"Prometheus could not be looked at: the API server leads to it ({source.through})",
             "reach the API server first; or forward the port of Prometheus and name it",
             "cepheid doctor --prometheus http://127.0.0.1:9090",
@@ -49,6 +50,7 @@ def _away(source: Source, unseen: Unseen, cluster: Cluster | None) -> Finding:
     if unseen.is_forbidden and cluster is not None:
         return warn(
             AREA,
+            Rule.PROXY_FORBIDDEN,
             words,
             "you may not ask services through the API server: get the right, or forward its port"
             " and give --prometheus http://127.0.0.1:9090",
@@ -57,6 +59,7 @@ def _away(source: Source, unseen: Unseen, cluster: Cluster | None) -> Finding:
     namespace = source.through.partition("/")[0] if source.through else "cepheid-monitoring"
     return fail(
         AREA,
+        Rule.PROMETHEUS_AWAY,
         words,
         unseen.hint or "is it running, and is the address right?",
         f"kubectl -n {namespace} get pods,endpoints",
@@ -69,6 +72,7 @@ def _cadvisor(metrics: Metrics, cluster: Cluster | None) -> Iterator[Finding]:
     if age is None:
         yield fail(
             AREA,
+            Rule.NO_CADVISOR,
             "no container_* series: nothing is known of the CPU and memory of pods and nodes",
             remedy,
             f"{exporter.OURS} && {exporter.RESTART}",
@@ -82,6 +86,7 @@ def _cadvisor(metrics: Metrics, cluster: Cluster | None) -> Iterator[Finding]:
     if dark:
         yield fail(
             AREA,
+            Rule.NODE_IN_THE_DARK,
             f"no cAdvisor series name {listed([node.name for node in dark])}",
             f"{remedy}, which sets the label `node` too; or its kubelet refuses the token",
             f"kubectl get --raw /api/v1/nodes/{dark[0].name}/proxy/metrics/cadvisor | head",
@@ -92,6 +97,7 @@ def _aged(what: str, age: float) -> Finding:
     if age > STALE_SECONDS:
         return fail(
             AREA,
+            Rule.STALE,
             f"the newest sample of {what} is {lasting(age)} old",
             "Prometheus does not scrape it any more: its page /targets says why",
             "kubectl -n cepheid-monitoring port-forward service/prometheus 9090",
@@ -117,6 +123,7 @@ def _no_gpus(metrics: Metrics, cluster: Cluster | None) -> Iterator[Finding]:
     if with_gpus:
         yield fail(
             AREA,
+            Rule.NO_GPUS,
             f"no series of any GPU, though {listed(with_gpus)} have some",
             "install dcgm-exporter (or AMD's device-metrics-exporter), and scrape it",
             "kubectl get pods -A -l app.kubernetes.io/name=dcgm-exporter",
@@ -124,6 +131,7 @@ def _no_gpus(metrics: Metrics, cluster: Cluster | None) -> Iterator[Finding]:
     else:
         yield warn(
             AREA,
+            Rule.NO_GPUS_PERHAPS,
             "no series of any GPU, and no node that offers one is known",
             "if there are GPUs, install their device plugin and dcgm-exporter",
             "kubectl get nodes -o custom-columns=NAME:.metadata.name,"
@@ -136,6 +144,7 @@ def _pace(facts: Facts, metrics: Metrics, cluster: Cluster | None) -> Iterator[F
     if pace is None:
         yield warn(
             AREA,
+            Rule.TOO_YOUNG,
             "how often GPUs are scraped is not known yet: there are too few samples",
             "wait for some minutes, and look again",
             "cepheid doctor",
@@ -161,6 +170,7 @@ def _pace(facts: Facts, metrics: Metrics, cluster: Cluster | None) -> Iterator[F
         found = names[0] if names else Workload("NAMESPACE", "dcgm-exporter")
         yield warn(
             AREA,
+            Rule.MEASURED_SELDOM,
             f"{words}, not of {wanted}",
             f"let the exporter measure every {figure(most)} s or more often",
             f"kubectl -n {found.namespace} set env daemonset/{found.name}"
@@ -169,6 +179,7 @@ def _pace(facts: Facts, metrics: Metrics, cluster: Cluster | None) -> Iterator[F
         return
     yield warn(
         AREA,
+        Rule.SCRAPED_SELDOM,
         f"{words}, not of {wanted}",
         f"scrape_interval: {int(most)}s or shorter, as in prometheus/prometheus.yaml; or look for"
         " longer periods only (--period)",

@@ -5,10 +5,21 @@ says yes, not which role says so.
 """
 
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from shlex import quote
 
 from cepheid.doctor.facts import Cluster, Right, Unseen
-from cepheid.doctor.finding import AGAIN, INSTALL, NAMESPACE, Finding, fail, not_seen, ok, warn
+from cepheid.doctor.finding import (
+    AGAIN,
+    INSTALL,
+    NAMESPACE,
+    Finding,
+    Rule,
+    fail,
+    not_seen,
+    ok,
+    warn,
+)
 from cepheid.reports.plain import plain
 from cepheid.reports.words import listed
 
@@ -61,7 +72,7 @@ NEEDED: dict[str, tuple[Right, ...]] = {
     OPERATOR: JOBS
     + _rights(
         ("list watch create", "", "pods"),
-        ("list", "", "nodes resourcequotas"),
+        ("list", "", "namespaces nodes resourcequotas"),
         ("create", "", "events"),
         ("get list create patch delete", _OURS, "jobprofiles"),
         ("list watch", _OURS, "placementtrials"),
@@ -87,12 +98,14 @@ def findings(cluster: Cluster) -> Iterator[Finding]:
 def grants(user: str, rights: Sequence[Right]) -> str:
     """What an administrator types to give these rights to that user, and no others.
 
-    A role for each verb: kubectl makes none in which resources differ in theirs.
+    A role for each verb: kubectl makes none in which resources differ in theirs. Its name is of
+    this user and these rights alone, so that it is not there already for another's.
     """
     commands: list[str] = []
     for verb in sorted({right.verb for right in rights}):
         resources = sorted({right.of_group for right in rights if right.verb == verb})
-        name = f"{ROLE}-{verb}"
+        told_apart = sha256(" ".join([user, *resources]).encode()).hexdigest()[:8]
+        name = f"{ROLE}-{verb}-{told_apart}"
         commands += [
             f"kubectl create clusterrole {name} --verb={verb} --resource={','.join(resources)}",
             f"kubectl create clusterrolebinding {name} --clusterrole={name} --user={quoted(user)}",
@@ -119,6 +132,7 @@ def _yours(cluster: Cluster) -> Finding:
     user = "NAME" if isinstance(cluster.user, Unseen) else cluster.user
     return warn(
         AREA,
+        Rule.YOUR_RIGHTS,
         f"you ({user}) may not {listed([str(one) for one in missing], 4)}:"
         " what that shows is not looked at",
         "ask an administrator for these rights, who types",
@@ -141,6 +155,7 @@ def _of_account(cluster: Cluster, account: str) -> Iterator[Finding]:
     if needed:
         yield fail(
             AREA,
+            Rule.ACCOUNT_RIGHTS,
             f"{account} may not {listed([str(one) for one in needed], 4)}",
             f"its role or binding was changed, or is of an older version: {AGAIN}",
             INSTALL,
@@ -149,6 +164,7 @@ def _of_account(cluster: Cluster, account: str) -> Iterator[Finding]:
         kinds = sorted({right.of_group for right in optional})
         yield warn(
             AREA,
+            Rule.KINDS_LEFT_ALONE,
             f"{account} lacks rights on {listed(kinds, 4)}: it leaves jobs of such kinds alone",
             f"if that is not meant, {AGAIN}",
             INSTALL,

@@ -151,7 +151,7 @@ CLUSTER_CASES: dict[str, tuple[dict[str, Any], Level, str, str]] = {
         {"missing": lacking(you=(Right("list", "", "nodes"),))},
         WARN,
         "you (ann) may not list nodes",
-        "kubectl create clusterrole cepheid-doctor-list --verb=list --resource=nodes",
+        "--verb=list --resource=nodes",
     ),
     "the agent's rights": (
         {"missing": lacking(agent=(Right("patch", "", "pods"),))},
@@ -228,7 +228,7 @@ METRICS_CASES: dict[str, tuple[dict[str, Any], Level, str, str]] = {
         {"dcgm": metrics().dcgm - {ENERGY}},
         WARN,
         f"no {ENERGY}",
-        "default-counters.csv",
+        "dcp-metrics-included.csv",
     ),
     "blanks": (
         {"blanks": {"DCGM_FI_DEV_FB_USED": 3}},
@@ -316,6 +316,13 @@ def test_what_is_wrong_in_the_cluster_is_said_once(case: str) -> None:
 def test_what_is_wrong_with_metrics_is_said_once(case: str) -> None:
     changed, level, words, command = METRICS_CASES[case]
     check(one(of_metrics(**changed)), level, words, command)
+
+
+def every_trouble() -> list[Finding]:
+    """Of all cases."""
+    of = [of_cluster(**changed) for changed, *_ in CLUSTER_CASES.values()]
+    of += [of_metrics(**changed) for changed, *_ in METRICS_CASES.values()]
+    return [found for case in of for found in case]
 
 
 def check(found: Finding, level: Level, words: str, command: str) -> None:
@@ -424,13 +431,25 @@ def test_the_version_is_that_of_the_tag(image: str, version: tuple[int, ...] | N
 
 def test_grants_are_a_role_and_a_binding_for_each_verb() -> None:
     wanted = [Right("list", "apps", "daemonsets"), Right("get", "", "services/proxy", "monitoring")]
-    bound = "--clusterrole=cepheid-doctor-{} --user='a b'\"'\"'; rm'"
+    get, listing = "cepheid-doctor-get-fd433dfb", "cepheid-doctor-list-f9ec5ff4"
+    bound = "--clusterrole={} --user='a b'\"'\"'; rm'"
     assert grants("a b'; rm", wanted).split(" && ") == [
-        "kubectl create clusterrole cepheid-doctor-get --verb=get --resource=services/proxy",
-        f"kubectl create clusterrolebinding cepheid-doctor-get {bound.format('get')}",
-        "kubectl create clusterrole cepheid-doctor-list --verb=list --resource=daemonsets.apps",
-        f"kubectl create clusterrolebinding cepheid-doctor-list {bound.format('list')}",
+        f"kubectl create clusterrole {get} --verb=get --resource=services/proxy",
+        f"kubectl create clusterrolebinding {get} {bound.format(get)}",
+        f"kubectl create clusterrole {listing} --verb=list --resource=daemonsets.apps",
+        f"kubectl create clusterrolebinding {listing} {bound.format(listing)}",
     ]
+
+
+def test_grants_of_two_users_and_of_two_rights_do_not_meet() -> None:
+    """A second `kubectl create` of the same name would fail."""
+    list_pods, list_nodes = Right("list", "", "pods"), Right("list", "", "nodes")
+    given = [
+        grants(user, [right]).split()[3]
+        for user in ("ann", "bob")
+        for right in (list_pods, list_nodes)
+    ]
+    assert len(set(given)) == 4
 
 
 def test_a_finding_fits_80_columns_but_for_what_is_to_be_copied() -> None:
