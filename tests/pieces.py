@@ -9,8 +9,8 @@ from typing import Any
 
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-FOLDERS = ("tests/e2e", "tests/readme", "tests/faults", "tests/faults_trials")
-AFTER = {"tests/trials": "tests/readme"}
+FOLDERS = ("tests/e2e", "tests/readme", "tests/faults", "tests/faults_trials", "tests/scheduling")
+AFTER = {"tests/trials": "tests/readme", "tests/listening": "tests/readme"}
 """On the same worker, since each has a cluster: a third one would take what two cores have left."""
 FIRST = ("tests/e2e", "tests/readme", "tests/faults", "tests/faults_operator")
 """What takes long, or waits long, with room beside it for all that is short."""

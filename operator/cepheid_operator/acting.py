@@ -5,6 +5,7 @@
     measure    asks Prometheus for what finished runs used     measuring
     archive    history, and what is old                        archive
     trials     PlacementTrials: short copies of a job          trials
+    idle       jobs that hold GPUs and do not use them         idle
 
 A thread each, because everything but kopf waits for servers.
 """
@@ -34,6 +35,9 @@ from cepheid_operator.finishing import Finishing
 from cepheid_operator.handlers import Watch
 from cepheid_operator.hands import Hands
 from cepheid_operator.holding import Holding, our_clock, steady
+from cepheid_operator.idle.driving import Driving as IdlePolicy
+from cepheid_operator.idle.terms import Do, Policy
+from cepheid_operator.idle.use import LOADS
 from cepheid_operator.listing import relist
 from cepheid_operator.means import Means
 from cepheid_operator.measuring import GIVE_UP_SECONDS, Measuring
@@ -112,6 +116,13 @@ class Acting:
             JobReader(PrometheusClient(access_of(settings))),
             Knowledge(self._profiles).earlier,
         )
+        self._idle = IdlePolicy(
+            self._means,
+            self.cluster,
+            JobReader(PrometheusClient(access_of(settings)), LOADS),
+            self._archive.reachable,
+            Policy(Do.DRY_RUN, settings.idle_after_seconds, settings.suspend_after_seconds),
+        )
         self._watch: Watch | None = None
         self._list_at = 0.0
         self._stop = threading.Event()
@@ -123,6 +134,7 @@ class Acting:
             ("measure", partial(self._measuring.run, self._stop)),
             ("archive", partial(self._archive.run, self._stop)),
             ("trials", partial(self._driving.run, self._stop)),
+            ("idle", partial(self._idle.run, self._stop)),
         ):
             self._means.telemetry.alive(name)
             threading.Thread(target=self._guard, args=(run,), name=name, daemon=True).start()

@@ -101,6 +101,13 @@ class Archive:
             self._means.troubles.over(OPENING)
         return self._history
 
+    def reachable(self) -> History | None:
+        """None where there is none. Raises HistoryError where its address cannot be read now."""
+        found = self.history()
+        if found is None and self.is_on:
+            raise HistoryError("the history's address cannot be read", hint=self._terms.url_file)
+        return found
+
     def offer(
         self, profile: JobProfile, workers: tuple[Worker, ...], series: JobSeries | None
     ) -> None:

@@ -168,6 +168,16 @@ class Cluster:
         with self._lock:
             return list(run.pods.values())
 
+    def pods_there(self, run: Run) -> list[PodState]:
+        """Those that still exist."""
+        with self._lock:
+            return [run.pods[uid] for uid in run.there if uid in run.pods]
+
+    def all_runs(self) -> dict[str, Run]:
+        """By the job's uid; those whose job is there."""
+        with self._lock:
+            return {uid: run for uid, run in self.runs.items() if run.deleted is None}
+
     def exists(self, uid: str) -> bool:
         with self._lock:
             return uid in self._kinds

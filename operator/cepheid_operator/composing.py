@@ -8,7 +8,7 @@ import msgspec
 
 from cepheid.annotations.job_facts import JobFacts
 from cepheid.jobprofile import GpuHeld, JobProfile, Outcome, Reason, Regressed, Worker, to_json
-from cepheid.jobs.advice import MOST_ADVICE
+from cepheid.jobs.advice import MOST_ADVICE, is_told
 from cepheid.jobs.compare import compare
 from cepheid.jobs.ending import Ending
 from cepheid.jobs.fields import Raw, one_line
@@ -121,8 +121,11 @@ def given_up(profile: JobProfile) -> JobProfile:
 
 
 def same_but_for_time(one: JobProfile, two: JobProfile) -> bool:
-    """Whether a running job's profile would say nothing new but that it still runs."""
-    return _timeless(one) == _timeless(two)
+    """Whether a running job's profile would say nothing new but that it still runs.
+
+    That it has run long enough to be judged is news: what an idle one says never changes otherwise.
+    """
+    return _timeless(one) == _timeless(two) and is_told(one) == is_told(two)
 
 
 def _timeless(profile: JobProfile) -> JobProfile:

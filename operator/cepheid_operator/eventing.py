@@ -1,7 +1,8 @@
 """Events: a word where people look for it, `kubectl describe`."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +35,8 @@ class Word:
     warning: bool = False
     key: str = ""
     """Tells it from others of the same reason about the same object."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """For programs."""
 
 
 def event_of(about: About, word: Word, now: datetime) -> dict[str, Any]:
@@ -41,8 +44,11 @@ def event_of(about: About, word: Word, now: datetime) -> dict[str, Any]:
     at = now.isoformat(timespec="seconds").replace("+00:00", "Z")
     digest = hashlib.sha256(f"{word.reason} {about.uid} {word.key}".rstrip().encode()).hexdigest()
     name = about.name[:NAME_CHARACTERS].rstrip(".-")
+    metadata: dict[str, Any] = {"name": f"{name}.{digest[:16]}", "namespace": about.namespace}
+    if word.annotations:
+        metadata["annotations"] = dict(word.annotations)
     return {
-        "metadata": {"name": f"{name}.{digest[:16]}", "namespace": about.namespace},
+        "metadata": metadata,
         "involvedObject": {
             "apiVersion": about.api_version,
             "kind": about.kind,

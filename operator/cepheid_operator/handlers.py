@@ -30,10 +30,10 @@ PAGE = 250
 class Watch:
     """From `start` to `stop`, or until it fails by itself."""
 
-    def __init__(self, kinds: Iterable[Served], seen: Seen) -> None:
+    def __init__(self, kinds: Iterable[Served], seen: Seen, page: int = PAGE) -> None:
         self.kinds = frozenset(kinds)
         self.failure: BaseException | None = None
-        self._seen = seen
+        self._seen, self._page = seen, page
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -60,7 +60,7 @@ class Watch:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         await kopf.operator(
             registry=_registry(self.kinds, self._seen),
-            settings=_settings(),
+            settings=_settings(self._page),
             clusterwide=True,
             standalone=True,
             stop_flag=self._stop,
@@ -89,7 +89,7 @@ def _log_in(**given: Any) -> kopf.ConnectionInfo | None:
     return kopf.login_with_service_account(**given) or kopf.login_with_kubeconfig(**given)
 
 
-def _settings() -> kopf.OperatorSettings:
+def _settings(page: int) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.persistence.finalizer = FINALIZER
     settings.posting.enabled = False
@@ -98,7 +98,7 @@ def _settings() -> kopf.OperatorSettings:
     settings.watching.client_timeout = 300
     # The API server sends at least a bookmark a minute: a stream that is silent for longer is dead.
     settings.watching.inactivity_timeout = 70
-    settings.watching.chunk_size = PAGE
+    settings.watching.chunk_size = page
     settings.networking.connect_timeout = 5
     settings.networking.request_timeout = 30
     settings.networking.error_backoffs = (1, 2, 4, 8)

@@ -92,7 +92,10 @@ class Rounds:
         if work.answer is not None and work.complete_seconds is None:
             return True
         pods = self._cluster.pods_of(tracked.run)
-        return not work.stands and ending_at(tracked.run, pods, work, now).is_over
+        try:
+            return not work.stands and ending_at(tracked.run, pods, work, now).is_over
+        except Exception:  # noqa: BLE001 # when it is its turn, the same is said
+            return False
 
     def _tasks(self, tracked: _Tracked, now: Now) -> Iterable[Callable[[], None]]:
         run, work = tracked.run, tracked.work
@@ -103,12 +106,27 @@ class Rounds:
             self._means.troubles.happened(f"profiling {run}", problem)
             tracked.plan = Plan(again_seconds=now.seconds + REFUSED_SECONDS)
             return
+        except Exception as problem:  # noqa: BLE001 # one job's; the others go on
+            self._is_beyond_us(tracked, problem, now)
+            return
         if made.ask:
             self._ask(run, work, made)
         if made.annotations is not None:
-            yield lambda: self._annotate(run, work, made, now)
+            yield lambda: self._attempt(tracked, now, lambda: self._annotate(run, work, made, now))
         if made.profile is not None:
-            yield lambda: self._write(work, made)
+            yield lambda: self._attempt(tracked, now, lambda: self._write(work, made))
+
+    def _attempt(self, tracked: _Tracked, now: Now, task: Callable[[], None]) -> None:
+        try:
+            task()
+        except CepheidError:
+            raise
+        except Exception as problem:  # noqa: BLE001 # one job's; the others go on
+            self._is_beyond_us(tracked, problem, now)
+
+    def _is_beyond_us(self, tracked: _Tracked, problem: Exception, now: Now) -> None:
+        self._means.lived_through(tracked.run, problem)
+        tracked.plan = Plan(again_seconds=now.seconds + REFUSED_SECONDS)
 
     def _ask(self, run: Run, work: Work, made: Plan) -> None:
         work.asked = True

@@ -23,6 +23,7 @@ class Telemetry:
         self.events = self._counter("events", "Events that the watches told of.", "kind")
         self.writes = self._counter("writes", "What was written.", "kind", "what")
         self.errors = self._counter("errors", "What went wrong.", "kind")
+        self.idle_acts = self._counter("idle_acts", "What the idle policy told of.", "what")
         self.watch_restarts = self._counter("watch_restarts", "Watches that had to begin anew.")
         self.listed = self._gauge(
             "listed_seconds", "When everything was last listed, as a Unix time."

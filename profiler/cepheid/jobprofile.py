@@ -306,6 +306,9 @@ class JobProfile(Record, frozen=True, kw_only=True):
             " or error (its node, its image, another's priority, whoever deleted it)."
         ),
     ]
+    suspended: Annotated[
+        bool, Meta(description="It is not over, and holds nothing since the end of its duration.")
+    ] = False
     reason: Annotated[Reason | None, Meta(description="Why it did not succeed.")] = None
     message: Annotated[
         Words | None, Meta(description="The same in the words of whoever said so.")
@@ -368,6 +371,20 @@ class JobProfile(Record, frozen=True, kw_only=True):
         Summary | None, Meta(description="The same once more, as columns of a table.")
     ] = None
 
+    @property
+    def is_active(self) -> bool:
+        """It runs, or waits to: whatever it holds it holds still."""
+        return self.outcome is Outcome.RUNNING and not self.suspended
+
+
+class WithoutWorkers(
+    JobProfile, frozen=True, kw_only=True, gc=False, rename={"workers": "(not read)"}
+):
+    """The same record read without them: for who holds thousands of jobs and
+    looks at none of their pods. By another name no record has any."""
+
+    workers: tuple[Worker, ...] = ()
+
 
 class ProfileError(CepheidError):
     """What was read is no JobProfile."""
@@ -390,9 +407,9 @@ def from_document(document: object) -> JobProfile:
         raise _wrong(problem) from problem
 
 
-def from_json(text: bytes | str) -> JobProfile:
+def from_json(text: bytes | str, of: type[JobProfile] = JobProfile) -> JobProfile:
     try:
-        return msgspec.json.decode(text, type=JobProfile)
+        return msgspec.json.decode(text, type=of)
     except msgspec.MsgspecError as problem:
         raise _wrong(problem) from problem
 

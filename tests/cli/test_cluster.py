@@ -165,6 +165,64 @@ def test_without_rights_on_some_the_rest_is_shown_and_what_is_missing_said(
     assert "secret" in result.stderr
 
 
+REPORTS = {
+    "check": ["check", "--all"],
+    "rightsize": ["rightsize"],
+    "hogs": ["hogs", "--since", "2026-01-01"],
+    "scale": ["scale", "bert-nightly-28"],
+    "usage": ["usage", "--by", "namespace", "--since", "2026-01-01"],
+    "stats": ["stats", "--by", "namespace"],
+    "report": ["report", "--since", "2026-01-01"],
+}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_every_report_shows_what_may_be_read_and_says_what_may_not(
+    cepheid: Run, viewer: str, tmp_path: Path, report: str
+) -> None:
+    page = ["-o", str(tmp_path / "fleet.html")] if report == "report" else []
+    result = cepheid(*REPORTS[report], "-A", *page, KUBECONFIG=viewer)
+    assert result.returncode == 0, result.stderr
+    (note,) = [line for line in result.stderr.splitlines() if "you may not read the jobs" in line]
+    assert "secret" in note
+    told = (tmp_path / "fleet.html").read_text() if page else result.stdout
+    assert "secret" not in told
+    if report in {"usage", "stats", "report"}:
+        assert "research" in told
+        assert "vision" in told
+
+
+@pytest.mark.parametrize("report", [*REPORTS, "jobs"])
+def test_every_report_says_what_to_do_where_a_cluster_has_no_profiles(
+    cepheid: Run, server: ApiServer, admin: str, tmp_path: Path, report: str
+) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "empty"}}
+    server.admin.apply(space)
+    page = ["-o", str(tmp_path / "fleet.html")] if report == "report" else []
+    result = cepheid(*REPORTS.get(report, [report]), *page, "-n", "empty", KUBECONFIG=admin)
+    assert "hint: " in result.stderr
+    assert "--all-namespaces" in result.stderr or "--namespace" in result.stderr
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_every_report_reads_profiles_of_an_older_version(
+    cepheid: Run, server: ApiServer, admin: str, tmp_path: Path, report: str
+) -> None:
+    """Which kept little more than when a job ran, beside those of today."""
+    name = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "older"}}
+    made = _object(_job("older", 70, 0))
+    old = _object(_job("older", 71, 1))
+    needed = ("apiVersion", "kind", "metadata", "job", "series", "created", "ended", "outcome")
+    server.admin.apply(name, made, {key: old[key] for key in needed})
+    page = ["-o", str(tmp_path / "fleet.html")] if report == "report" else []
+    result = cepheid(*REPORTS[report], *page, "-n", "older", KUBECONFIG=admin)
+    server.admin.within("older")("delete", "jobprofiles", "--all")
+    assert result.returncode == 0, result.stderr
+    assert "cannot be read" not in result.stderr
+    if report in {"check", "stats", "usage"}:
+        assert "older" in result.stdout or "tly-28" in result.stdout
+
+
 def test_who_may_not_even_list_namespaces_sees_his_own(cepheid: Run, stranger: str) -> None:
     result = cepheid("jobs", "--all-namespaces", "-o", "json", KUBECONFIG=stranger)
     assert {name.partition("/")[0] for name in names(result)} == {"research"}

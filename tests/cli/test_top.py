@@ -26,6 +26,7 @@ from cepheid.annotations.facts import (
 from tests.cli.conftest import SCRIPTS, Ran, Run
 from tests.cluster.kubectl import Kubectl
 from tests.stage.api_server import ApiServer
+from tests.stage.service import as_service
 from tests.unit.sources import servers
 
 NODES = [f"gpu-{number}" for number in range(5)]
@@ -159,6 +160,18 @@ def test_prometheus_knows_load_course_and_power(top: Run, measured: str) -> None
     shown = top("gpus", "--once", CEPHEID_PROMETHEUS_URL=measured, COLUMNS="120").stdout
     assert "321 W" in shown
     assert "▆" in shown
+
+
+def test_a_prometheus_inside_the_cluster_is_asked_through_the_api_server(
+    top: Run, cepheid: Run, server: ApiServer, measured: str, tmp_path: Path
+) -> None:
+    with as_service(server, measured, "gpu-0") as inside:
+        first, *_ = rows(top("gpus", "-o", "json", "--prometheus", inside))
+        config = _viewer(server, tmp_path)
+        refused = cepheid("top", "--prometheus", inside, KUBECONFIG=config)
+    assert (first["util_percent"], first["power_watts"]) == (70, 321)
+    assert refused.returncode == 0
+    assert "without Prometheus: you may not ask this service" in refused.stderr
 
 
 def test_without_prometheus_the_rest_is_shown_and_it_is_said(top: Run, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def _product(process: str) -> Image:
 IMAGES = (
     Image("pause", DOCKERFILES / "pause.Dockerfile", ("pause",)),
     Image("coredns", DOCKERFILES / "coredns.Dockerfile", ("coredns",)),
+    Image("kube-scheduler", DOCKERFILES / "kube-scheduler.Dockerfile", ("kube-scheduler",)),
     Image(
         "training-operator", DOCKERFILES / "training-operator.Dockerfile", ("training-operator",)
     ),

@@ -188,7 +188,7 @@ def describe(name: str) -> list[str]:
     for machine in cluster.machines:
         try:
             daemons = machine.services().items()
-        except ClusterError as problem:
+        except (ClusterError, OSError) as problem:  # it comes up, or goes, while we look
             lines.append(f"  {machine.name:15} {str(problem).splitlines()[0]}")
             continue
         lines += [f"  {machine.name:15} {daemon:25} {state}" for daemon, state in daemons]

@@ -11,12 +11,17 @@ from tests.cluster.binaries import binaries
 from tests.cluster.progress import ClusterError, run
 
 CEPHEID = REPOSITORY / "manifests/cepheid.yaml"
+SCHEDULER = REPOSITORY / "manifests/scheduler.yaml"
 DEFINITIONS = REPOSITORY / "manifests/crd"
 PROMETHEUS = REPOSITORY / "prometheus/prometheus.yaml"
 RULES = REPOSITORY / "prometheus/rules.yaml"
 HEADING = """\
 # Cepheid, whole. Rendered from manifests/default by `make manifests`: edit there, where the reasons
 # stand too. manifests/README.md says how to install, change and remove it.
+"""
+SCHEDULER_HEADING = """\
+# A kube-scheduler that listens to Cepheid, for clusters that want one beside their own. Rendered
+# from manifests/scheduler by `make manifests`: edit there. docs/scheduler.md: how to switch it on.
 """
 DEFINITION_HEADING = """\
 # Rendered by `make manifests` from profiler/cepheid/{record}.py, where its words stand, and
@@ -29,6 +34,11 @@ KEY, END = "\n  rules.yml: |\n", "\n---\n"  # between them the rules stand in th
 def cepheid_manifest() -> str:
     kubectl = binaries() / "bin/kubectl"
     return HEADING + run([kubectl, "kustomize", REPOSITORY / "manifests/default"])
+
+
+def scheduler_manifest() -> str:
+    kubectl = binaries() / "bin/kubectl"
+    return SCHEDULER_HEADING + run([kubectl, "kustomize", REPOSITORY / "manifests/scheduler"])
 
 
 def definition(record: str = "jobprofile") -> str:
@@ -54,6 +64,11 @@ def render() -> list[Path]:
     parts = {DEFINITIONS / f"{record}s.yaml": definition(record) for record in RECORDS}
     for path, text in parts.items():  # they are parts of the first of the others
         path.write_text(text)
-    for path, text in ((CEPHEID, cepheid_manifest()), (PROMETHEUS, prometheus_manifest())):
+    whole = {
+        CEPHEID: cepheid_manifest(),
+        SCHEDULER: scheduler_manifest(),
+        PROMETHEUS: prometheus_manifest(),
+    }
+    for path, text in whole.items():
         path.write_text(text)
-    return [*parts, CEPHEID, PROMETHEUS]
+    return [*parts, *whole]

@@ -12,15 +12,16 @@ import pytest
 from tests.cluster import addons, lifecycle
 from tests.cluster.binaries import binaries
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.layout import DEFAULT_NODES, Cluster
+from tests.cluster.layout import DEFAULT_NODES, INVENTORIES, Cluster
 from tests.cluster.progress import wait_for
-from tests.e2e import finished
+from tests.e2e import finished, play, scene
 from tests.e2e.prometheus import Prometheus
 from tests.e2e.traces import Traces
 from tests.e2e.watched import watched_pods
 
 EXISTING = os.environ.get("CEPHEID_E2E_KUBECONFIG")  # set by `make e2e KUBECONFIG=...`
 NAME = "test"
+NODES = DEFAULT_NODES | {scene.NODE: INVENTORIES / f"h100x{scene.GPUS}.json"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,10 +46,12 @@ def cluster() -> Iterator[Cluster]:
     others = _foreign()
     before = Traces.now(without=others)
     try:
-        yield lifecycle.up(Cluster.of(NAME, DEFAULT_NODES))
+        cluster = lifecycle.up(Cluster.of(NAME, NODES))
+        lifecycle.kubectl(cluster)("taint", "node", scene.NODE, scene.TAINT)
+        yield cluster
     finally:
         lifecycle.down(NAME)
-    before.assert_nothing_added(without=others | _foreign())
+    before.assert_nothing_added(without=lambda: others | _foreign())
 
 
 def _foreign() -> set[str]:
@@ -74,7 +77,7 @@ def _begin_first(request: pytest.FixtureRequest) -> None:
         if _is_patient(item) and not (EXISTING and item.get_closest_marker("machine"))
         for name in getattr(item, "fixturenames", ())
     }
-    for name in ("watched", "ended"):
+    for name in ("playing", "watched", "ended"):
         if name in wanted:
             request.getfixturevalue(name)
 
@@ -99,6 +102,14 @@ def begun(kubectl: Kubectl) -> Iterator[finished.Begun]:
 def ended(begun: finished.Begun) -> Kubectl:
     """Where they are."""
     return begun.namespace
+
+
+@pytest.fixture(scope="package")
+def playing(kubectl: Kubectl) -> Iterator[play.Playing]:
+    """The jobs of the scene, each with its vice, from the first test to the last."""
+    for namespace in _namespace(kubectl, "scene", "baseline"):
+        with play.played(namespace) as begun:
+            yield begun
 
 
 def _namespace(kubectl: Kubectl, test: str, security: str) -> Iterator[Kubectl]:

@@ -61,7 +61,7 @@ def test_a_kubelet_answers_only_those_whom_the_api_server_allows(
 
 @pytest.mark.machine
 def test_a_kubelet_may_change_its_own_node_and_no_other(cluster: Cluster, kubectl: Kubectl) -> None:
-    own, other = (node.name for node in cluster.nodes)
+    own, other, *_ = (node.name for node in cluster.nodes)
     credentials = cluster.machine(own).directory / "etc/kubernetes/kubelet.kubeconfig"
     kubelet = Kubectl(kubectl.program, credentials)
 

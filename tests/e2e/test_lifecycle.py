@@ -13,7 +13,7 @@ import pytest
 from tests import REPOSITORY
 from tests.cluster import lifecycle
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.layout import DEFAULT_NODES, INVENTORIES, Cluster, state_directory
+from tests.cluster.layout import INVENTORIES, Cluster, state_directory
 from tests.cluster.machine import Machine
 from tests.cluster.progress import wait_for
 from tests.e2e.conftest import NAME
@@ -83,7 +83,7 @@ def test_a_start_that_is_killed_can_still_be_removed(
     start.wait()
     removed = command_line("down", f"--name={CRASHED}")
     assert removed.returncode == 0, removed.stderr
-    before.assert_nothing_added(without=others())
+    before.assert_nothing_added(without=others)
 
 
 def test_starts_at_the_same_moment_do_not_get_in_each_others_way(before: Traces) -> None:
@@ -108,13 +108,13 @@ def test_starts_at_the_same_moment_do_not_get_in_each_others_way(before: Traces)
     addresses = [re.findall(r"https://(\S+):6443", text) for text in (said[0], said[2])]
     assert len(addresses[0]) == 1
     assert addresses[0] != addresses[1]
-    before.assert_nothing_added(without=others())
+    before.assert_nothing_added(without=others)
 
 
 @pytest.fixture(scope="module")
 def side(before: Traces) -> Iterator[Cluster]:
     """A second cluster beside the run's own."""
-    before.assert_nothing_added(without=others())
+    before.assert_nothing_added(without=others)
     try:
         yield lifecycle.up(Cluster.of(SIDE, SIDE_NODES, KWOK_NODES))
     finally:
@@ -132,7 +132,8 @@ def test_two_clusters_live_side_by_side(
     assert cluster.api_url != side.api_url
     real = {n["metadata"]["name"] for n in side_kubectl.items("nodes", "--selector=type!=kwok")}
     assert real == set(SIDE_NODES)
-    assert {n["metadata"]["name"] for n in kubectl.items("nodes")} == set(DEFAULT_NODES)
+    own = {node.name for node in cluster.nodes}
+    assert {n["metadata"]["name"] for n in kubectl.items("nodes")} == own
 
 
 def test_starting_twice_is_safe(side: Cluster, side_kubectl: Kubectl) -> None:
@@ -270,7 +271,7 @@ def test_down_leaves_nothing_behind_and_touches_nothing_else(
     bystander = subprocess.Popen([kubelet, "1000"])
     try:
         lifecycle.down(side.name)
-        before.assert_nothing_added(without=others())
+        before.assert_nothing_added(without=others)
         assert bystander.poll() is None
     finally:
         bystander.kill()

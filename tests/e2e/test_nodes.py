@@ -20,9 +20,9 @@ print(context.wrap_socket(connection, server_hostname=name).version())
 """
 
 
-def test_two_gpu_nodes_are_ready_with_the_same_version(kubectl: Kubectl) -> None:
+def test_all_gpu_nodes_are_ready_with_the_same_version(kubectl: Kubectl) -> None:
     nodes = kubectl.items("nodes", GPU_NODES)
-    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in nodes} == PRODUCTS
+    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in nodes} >= PRODUCTS
     # Not read once: a kubelet may be late for a moment, as beside other clusters that start.
     kubectl("wait", "--for=condition=Ready", "node", GPU_NODES, "--timeout=120s")
     versions = {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes}
@@ -30,13 +30,14 @@ def test_two_gpu_nodes_are_ready_with_the_same_version(kubectl: Kubectl) -> None
 
 
 def test_each_node_advertises_the_gpus_of_its_labels(kubectl: Kubectl) -> None:
-    def advertised() -> set[str | None]:
+    def differ() -> list[str]:
         nodes = kubectl.items("nodes", GPU_NODES)
-        labels = {node["metadata"]["labels"]["nvidia.com/gpu.count"] for node in nodes}
-        return labels | {node["status"]["capacity"].get("nvidia.com/gpu") for node in nodes}
+        labels = {n["metadata"]["name"]: n["metadata"]["labels"] for n in nodes}
+        has = {n["metadata"]["name"]: n["status"]["capacity"].get("nvidia.com/gpu") for n in nodes}
+        return [name for name in has if has[name] != labels[name]["nvidia.com/gpu.count"]]
 
     # A kubelet tells the API server of its plugins every 10 s, not at once.
-    wait_for("4 GPUs, by label and by capacity", lambda: advertised() == {"4"})
+    wait_for("as many GPUs by capacity as by label", lambda: not differ())
 
 
 @pytest.mark.parametrize("product", sorted(PRODUCTS))

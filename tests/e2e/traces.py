@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
@@ -33,10 +33,13 @@ class Traces:
     groups: frozenset[str]
     files: frozenset[str]
 
-    def assert_nothing_added(self, *, without: set[str]) -> None:
-        """The kernel takes namespaces away a moment after their last process."""
+    def assert_nothing_added(self, *, without: Callable[[], set[str]]) -> None:
+        """The kernel takes namespaces away a moment after their last process.
+
+        Others' clusters come and go meanwhile: which they are is asked each time.
+        """
         deadline = time.monotonic() + 60
-        while left := Traces.now(without=without).added_since(self):
+        while left := Traces.now(without=without()).added_since(self):
             assert time.monotonic() < deadline, left
             time.sleep(0.2)
 

@@ -93,10 +93,12 @@ class ApiServer(Daemon):
         self._authority, self._serving = self._certify()
         self.restart()
 
-    def install(self) -> None:
-        """The product's namespace, account, rights and policies; returns when they hold."""
-        things = [thing for thing in _documents() if thing["kind"] in INSTALLED]
-        self.admin.apply(*things)
+    def install(self, *more: Path) -> None:
+        """The product's namespace, account, rights and policies; returns when they hold. Those of
+        further manifests too."""
+        for manifest in (MANIFEST, *more):
+            things = [thing for thing in _documents(manifest) if thing["kind"] in INSTALLED]
+            self.admin.apply(*things)
         self.node(PROBE)
         self.admin.apply(_agent_pod(PROBE, PROBE))
         for policy, thing in (("nodes", f"node/{PROBE}"), ("pods", f"pod/{PROBE}")):
@@ -168,7 +170,11 @@ class ApiServer(Daemon):
 
     def operator_kubeconfig(self, name: str, url: str | None = None) -> Path:
         """With the rights of the product's operator; `url` of what stands before the server."""
-        token = self.admin.within(NAMESPACE)("create", "token", OPERATOR_ACCOUNT).strip()
+        return self.account_kubeconfig(name, OPERATOR_ACCOUNT, url)
+
+    def account_kubeconfig(self, name: str, account: str, url: str | None = None) -> Path:
+        """With the rights of one of the product's accounts."""
+        token = self.admin.within(NAMESPACE)("create", "token", account).strip()
         return self._kubeconfig(name, token, url)
 
     def _kubeconfig(self, name: str, token: str, url: str | None = None) -> Path:
@@ -241,8 +247,8 @@ class Twin(Daemon):
         )
 
 
-def _documents() -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all(MANIFEST.read_text()))
+def _documents(manifest: Path = MANIFEST) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(manifest.read_text()))
 
 
 def _agent_pod(name: str, node: str) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Prometheus(Daemon):
         self.folder = folder
         self.data = folder / "data"
         self.interval_seconds = interval_seconds
+        self.jobs = _jobs_of_the_product()
+        """Others count from the next start."""
         self._exporters = exporters
         self._config = folder / "prometheus.yml"
         self._histories = 0
@@ -70,17 +72,23 @@ class Prometheus(Daemon):
 
     def wipe(self) -> None:
         """Loses all that it knew, as a pod with an emptyDir that moves to another node."""
-        self.kill()
-        shutil.rmtree(self.data)
+        self.forget()
         self.start()
 
-    def backfill(self, seconds: float) -> None:
+    def forget(self) -> None:
+        """It runs no longer, either."""
+        self.kill()
+        shutil.rmtree(self.data)
+
+    def backfill(self, seconds: float, until_seconds_ago: float = 0.0) -> None:
         """The world's past, as if it had been scraped from then on. Only before the start."""
         assert not self.running
         self.data.mkdir(parents=True, exist_ok=True)
         begin = time.time() - seconds
         # To write an hour takes seconds, in which more of the past comes to be.
-        while (steps := math.floor((time.time() - begin) / self.interval_seconds)) > 0:
+        while (
+            steps := math.floor((time.time() - until_seconds_ago - begin) / self.interval_seconds)
+        ) > 0:
             steps = min(steps, MOST_STEPS)
             times = [begin + self.interval_seconds * step for step in range(steps)]
             lines = [line for when in times for line in self._scraped(when)]
@@ -128,6 +136,9 @@ class Prometheus(Daemon):
                         "__meta_kubernetes_pod_phase": "Running",
                         "__meta_kubernetes_pod_container_port_number": "9400",
                         "__meta_kubernetes_pod_node_name": node.name,
+                        "__meta_kubernetes_namespace": "gpus",
+                        "__meta_kubernetes_pod_name": f"dcgm-exporter-{number}x7k2",
+                        "__meta_kubernetes_pod_container_name": "exporter",
                     },
                 ),
             )
@@ -136,7 +147,7 @@ class Prometheus(Daemon):
     def _configuration(self) -> dict[str, Any]:
         targets = self._targets()
         jobs = []
-        for theirs in _jobs_of_the_product():
+        for theirs in self.jobs:
             found = [target for target in targets if target.job == theirs["job_name"]]
             if found:
                 job = {key: value for key, value in theirs.items() if key not in OF_A_CLUSTER}

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator
 
 from cepheid.analysis.scaling import Seen
 from cepheid.errors import ApiError
-from cepheid.jobprofile import Asked, JobProfile, ProfileError
+from cepheid.jobprofile import JobProfile, ProfileError
 from cepheid.jobs.lineage import series_of
-from cepheid.jobs.pods import is_gpu
+from cepheid.jobs.placed import placement_of
 from cepheid.jobs.rates import is_per_gpu
-from cepheid.placementtrial import Placement, Ruler
-from cepheid.units import quantity
+from cepheid.placementtrial import Ruler
 from cepheid_operator.hands import AWAY
 from cepheid_operator.profiles import Profiles
 from cepheid_operator.trials.book import Entry
@@ -63,29 +62,7 @@ def _alike(profiles: Iterable[JobProfile], digest: str) -> list[JobProfile]:
 
 
 def _seen(profile: JobProfile) -> Iterator[Seen]:
-    cycle, placement = profile.cycle, _placement(profile)
+    cycle, placement = profile.cycle, placement_of(profile)
     if cycle is None or not cycle.confirmed or cycle.period_seconds <= 0 or placement is None:
         return
     yield Seen(placement, 1 / cycle.period_seconds, ERROR_RATIO)
-
-
-def _placement(profile: JobProfile) -> Placement | None:
-    """None for a run on several types of GPU, or whose pods asked for different numbers."""
-    models = {gpu.model for gpu in profile.gpus}
-    if len(models) != 1 or None in models:
-        return None
-    # As GPU feature discovery makes a label of it.
-    label = str(models.pop()).replace(" ", "-")
-    holders = [(asked.pods, gpus) for asked in profile.asked if (gpus := _gpus(asked))]
-    if len({gpus for _, gpus in holders}) != 1:
-        return None
-    workers, gpus = sum(pods for pods, _ in holders), holders[0][1]
-    if workers * gpus != profile.gpu_count or workers < 1:
-        return None
-    return Placement(gpu_type=label, gpus_per_worker=gpus, workers=workers)
-
-
-def _gpus(asked: Asked) -> int:
-    given = [text for name, text in {**asked.requests, **asked.limits}.items() if is_gpu(name)]
-    amounts = [amount for text in given if (amount := quantity(text)) is not None]
-    return int(sum(amounts)) if len(amounts) == len(given) else 0

@@ -157,7 +157,8 @@ def _computing(case: Case) -> Iterator[Bottleneck]:
     fullness = np.nanmax(
         [tensor / GOOD_TENSOR, dram / GOOD_DRAM, power / GOOD_POWER - SPINNING, 0.0]
     )
-    computing = busy - np.nan_to_num(case.waits)
+    # A plain float: numpy's own cannot be written down.
+    computing = busy - float(np.nan_to_num(case.waits))
     # Of a MIG instance only device memory may be known: that it rests proves nothing.
     provable = load.tensor is not None or load.power is not None
     hollow = max(0.0, computing - min(1.0, float(fullness))) if provable else 0.0
@@ -177,7 +178,7 @@ def _computing(case: Case) -> Iterator[Bottleneck]:
     else:
         words = "the GPU itself is the limit: it computes nearly all the time"
         advice = "all is well; faster only on more or faster GPUs, or in a smaller number format"
-    yield Bottleneck(Cause.GPU, float(computing), evidence, words, advice)
+    yield Bottleneck(Cause.GPU, computing, evidence, words, advice)
 
 
 def _exchanging(case: Case) -> bool:

@@ -10,10 +10,13 @@ Each key below the domain `ai.centaurus.io`:
     advice            a sentence
     best-placement    {"type":"Tesla-T4","workers":4,"gpus":1,"arrange":"packed","gain":2.3,
                        "goal":"cost","trial":"bert-base"}
+    idle              {"since":"2026-03-01T10:20:00Z","gpus":8,"act":"suspend",
+                       "at":"2026-03-01T11:50:00Z","done":true}
 
 The figures are what they are on a Pod, the highest ever seen. A pod's name that is too long for a
-key, or is one of the words above, is cut and hashed. Written by the operator only; the best
-placement by its trials, under a name of their own.
+key, or is one of the words above or of those that people write (`keep-for`, `hog-exempt`), is cut
+and hashed. Written by the operator only; the best placement by its trials, and that it is idle by
+its idle policy, each under a name of their own.
 """
 
 import hashlib
@@ -23,12 +26,29 @@ from typing import Any
 
 from cepheid.analysis.jobrules import JobKind
 from cepheid.annotations import grammar
-from cepheid.annotations.codec import CYCLE, PREFIX, Annotations, Decoded, decoded, name_part
-from cepheid.annotations.job_facts import BestPlacement, JobFacts, JobUsageFacts, WorkerFacts
+from cepheid.annotations.codec import (
+    CYCLE,
+    HOG_EXEMPT,
+    PREFIX,
+    Annotations,
+    Decoded,
+    decoded,
+    name_part,
+)
+from cepheid.annotations.job_facts import (
+    BestPlacement,
+    IdleFacts,
+    JobFacts,
+    JobUsageFacts,
+    WorkerFacts,
+)
 from cepheid.annotations.shape import LINE_CHARACTERS, Field, Shape, fits
 
-WORDS = frozenset({"job-usage", "job-type", "cycle", "advice", "best-placement"})
-"""Keys that no worker can have."""
+KEEP_FOR = f"{PREFIX}keep-for"
+"""Written by people, as an annotation of a job: `8h`, so long its GPUs may be idle."""
+OF_PEOPLE = frozenset(key.removeprefix(PREFIX) for key in (KEEP_FOR, HOG_EXEMPT))
+WORDS = frozenset({"job-usage", "job-type", "cycle", "advice", "best-placement", "idle"})
+"""With those of people: keys that no worker can have."""
 
 _FIGURES = (
     Field("cpu", grammar.percent, rank=5, attribute="cpu_util_percent", room=3),
@@ -54,12 +74,22 @@ _BEST = Shape(
         Field("trial", grammar.label, rank=4),
     ),
 )
+_IDLE = Shape(
+    IdleFacts,
+    (
+        Field("since", grammar.time),
+        Field("gpus", grammar.several),
+        Field("act", grammar.word),
+        Field("at", grammar.time, rank=1),
+        Field("done", grammar.mark, rank=2),
+    ),
+)
 _SENTENCE = re.compile(r"[ -~]+", re.ASCII)
 
 
 def worker_key(pod_name: str) -> str:
     """What a worker is called in the facts of its job."""
-    if pod_name in WORDS:
+    if pod_name in WORDS | OF_PEOPLE:
         digest = hashlib.sha256(pod_name.encode()).hexdigest()[:8]
         return f"{pod_name}-{digest}"
     return name_part(pod_name)
@@ -77,6 +107,7 @@ def encode_job(facts: JobFacts) -> dict[str, str]:
     if facts.advice is not None:
         written.scalar("advice", _sentence("advice", facts.advice))
     written.put("best-placement", _BEST, facts.best_placement)
+    written.put("idle", _IDLE, facts.idle)
     return written.keys
 
 
@@ -106,6 +137,7 @@ _PLAIN: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "cycle": ("cycle", CYCLE.parse),
     "advice": ("advice", _read_sentence),
     "best-placement": ("best_placement", _BEST.parse),
+    "idle": ("idle", _IDLE.parse),
 }
 
 
@@ -117,6 +149,8 @@ def _job_of(ours: Iterator[tuple[str, str]], ignored: list[str]) -> JobFacts:
             if name in _PLAIN:
                 attribute, parse = _PLAIN[name]
                 job[attribute] = parse(text)
+            elif name in OF_PEOPLE:
+                continue
             elif worker_key(name) != name:
                 raise ValueError("not in the contract")
             else:

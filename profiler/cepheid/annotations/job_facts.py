@@ -5,6 +5,7 @@ Every figure is a maximum: the highest that was ever seen of it, and it never go
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from cepheid.analysis.jobrules import JobKind
 from cepheid.annotations.facts import CycleFacts
@@ -69,6 +70,20 @@ class BestPlacement:
 
 
 @dataclass(frozen=True, slots=True)
+class IdleFacts:
+    """It holds GPUs and does not use them, in a namespace with an idle policy."""
+
+    since: datetime
+    gpus: int
+    act: str
+    """What happens to it then: suspend, dry-run, or none where it cannot be suspended."""
+    at: datetime | None = None
+    """When it does."""
+    done: bool = False
+    """It happened, or in a dry run would have."""
+
+
+@dataclass(frozen=True, slots=True)
 class JobFacts:
     workers: Mapping[str, WorkerFacts] = field(default_factory=dict)
     """By the worker's key: its name, or as much of it as a key can hold."""
@@ -77,3 +92,4 @@ class JobFacts:
     cycle: CycleFacts | None = None
     advice: str | None = None
     best_placement: BestPlacement | None = None
+    idle: IdleFacts | None = None

@@ -47,7 +47,7 @@ def _charts(status: TrialStatus, names: Mapping[str, str]) -> list[Chart]:
         Chart(
             title="Throughput by the number of GPUs",
             words="Points were measured, with their standard error; lines are what the fitted"
-            " model says, within which band with 90 %.",
+            " model says, and with 90 % the truth lies in their bands.",
             traces=traces,
             layout=layout(
                 x={"title": {"text": "GPUs"}, "rangemode": "tozero", "dtick": _ticks(status)},

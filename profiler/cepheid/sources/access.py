@@ -13,7 +13,7 @@ from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 
 from cepheid.errors import SourceRefusedError
-from cepheid.settings import ProcessSettings
+from cepheid.settings import PrometheusSettings
 
 MAX_SECRET_BYTES = 64 * 1024
 SHORTEST_SECRET = 4
@@ -105,7 +105,7 @@ class Access:
         return text
 
 
-def access_of(settings: ProcessSettings) -> Access:
+def access_of(settings: PrometheusSettings) -> Access:
     def path(text: str) -> Path | None:
         return Path(text) if text else None
 

@@ -9,7 +9,7 @@ highest value may have been higher. Counters miss nothing.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from cepheid.errors import AnswerTooLargeError
@@ -85,8 +85,9 @@ class PodHistory:
 class JobReader:
     """Raises SourceError. Not for several threads at once."""
 
-    def __init__(self, client: PrometheusClient) -> None:
+    def __init__(self, client: PrometheusClient, signals: Collection[str] = SIGNALS) -> None:
         self.client = client
+        self._signals = frozenset(signals)
         self._labels: dict[Source, PodLabels] = {}
         """By which the last series of a source were found: those are tried first."""
 
@@ -119,7 +120,7 @@ class JobReader:
         try:
             return [
                 one
-                for selector in pod_selectors(source, labels, namespace, pods, SIGNALS)
+                for selector in pod_selectors(source, labels, namespace, pods, self._signals)
                 for one in self._answered(selector, span)
             ]
         except AnswerTooLargeError:

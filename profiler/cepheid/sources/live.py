@@ -6,19 +6,27 @@ name there.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from cepheid.model import FloatArray
-from cepheid.sources.access import Access
 from cepheid.sources.answer import RawSeries
-from cepheid.sources.prometheus import PrometheusClient
 
 UTIL, POWER = "gpu:utilisation:percent", "gpu:power_watts:mean2m"
 SECONDS, STEPS = 600.0, 12
 """Back from now, and how many values of that."""
 _NUMBER = re.compile(r"\d{1,3}", re.ASCII)
+
+
+class Asks(Protocol):
+    """Of a Prometheus, however it is reached. Raises SourceError."""
+
+    def vector(self, expression: str) -> list[RawSeries]: ...
+    def range(
+        self, expression: str, begin_seconds: float, end_seconds: float, step_seconds: float
+    ) -> list[RawSeries]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +39,15 @@ class GpuNow:
     power_watts: float | None
 
 
-def gpus_now(access: Access, now_seconds: float) -> list[GpuNow]:
+def gpus_now(ask: Asks, now_seconds: float) -> list[GpuNow]:
     """Raises SourceError. None at all where the rules are not there."""
-    client = PrometheusClient(replace(access, max_answer_bytes=2**27, max_answer_series=100_000))
     step = SECONDS / STEPS
     begin = now_seconds - SECONDS + step
     times = np.asarray(begin + step * np.arange(STEPS), dtype=np.float64)
-    power = {
-        place: float(series.values[-1])
-        for place, series in _placed(client.instant(POWER, now_seconds).series)
-    }
+    power = {place: float(series.values[-1]) for place, series in _placed(ask.vector(POWER))}
     return [
         GpuNow(*place, _at(times, series, step), power.get((place[0], place[1], None)))
-        for place, series in _placed(client.range(UTIL, begin, now_seconds, step).series)
+        for place, series in _placed(ask.range(UTIL, begin, now_seconds, step))
     ]
 
 

@@ -44,20 +44,23 @@ class Crowd:
         """As who owns the status: a controller, or a kubelet."""
         self._ask("PATCH", f"{path}/status", {"status": status}, "merge-patch+json")
 
-    def annotate(self, path: str, name: str, uid: str, annotations: Mapping[str, str]) -> None:
-        """A pod, as its agent does."""
+    def annotate(
+        self, path: str, name: str, uid: str, annotations: Mapping[str, str], kind: str = "Pod"
+    ) -> None:
+        """A pod or a node, as its agent does."""
         metadata = {"name": name, "uid": uid, "annotations": annotations}
-        applied = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+        applied = {"apiVersion": "v1", "kind": kind, "metadata": metadata}
         manager = {"fieldManager": MANAGER, "force": "true"}
         self._ask("PATCH", f"{path}/{name}", applied, "apply-patch+yaml", manager)
 
     def items(self, path: str) -> Iterator[Document]:
         yield from self._ask("GET", path)["items"]
 
-    def watch(self, path: str) -> Iterator[Document]:
-        """What there is, and then every change, until the API server ends."""
+    def watch(self, path: str, selector: str = "") -> Iterator[Document]:
+        """What there is, and then every change, until the API server ends, or has had enough of who
+        reads too slowly."""
         unlimited = httpx2.Timeout(TIMEOUT_SECONDS, read=None)
-        parameters = {"watch": "true", "timeoutSeconds": "7200"}
+        parameters = {"watch": "true", "timeoutSeconds": "7200", "labelSelector": selector}
         client, busy = self._connected(), True
         while busy:
             with (

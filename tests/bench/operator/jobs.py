@@ -66,7 +66,7 @@ class Job:
     def document(self) -> Document:
         metadata = {"name": self.name, "labels": {"team": self.namespace, "user": f"user-{self}"}}
         kind = {"apiVersion": self.api_version, "kind": self.kind, "metadata": metadata}
-        template = {"spec": {"restartPolicy": "Never", **_spec()}}
+        template = {"spec": {"restartPolicy": "Never", **pod_spec()}}
         if self.is_mpi:
             specs = {
                 "Launcher": {"replicas": 1, "template": template},
@@ -143,7 +143,7 @@ class Worker:
             "blockOwnerDeletion": True,
         }
         metadata = {"name": self.name, "labels": self._labels(), "ownerReferences": [owner]}
-        spec = {"nodeName": node_name(self.node), "restartPolicy": "Never", **_spec()}
+        spec = {"nodeName": node_name(self.node), "restartPolicy": "Never", **pod_spec()}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
     def annotations(self, turn: int) -> dict[str, str]:
@@ -212,7 +212,7 @@ def _conditions(*kinds: str) -> list[Document]:
     return [{"type": kind, "status": "True", "reason": kind, **times} for kind in kinds]
 
 
-def _spec() -> Document:
+def pod_spec() -> Document:
     """Of a pod as people write them, or their tools: variables, volumes, tolerations."""
     variables = [
         {"name": f"TRAINING_OPTION_{number}", "value": f"s3://datasets/team/shard-{number:04}"}

@@ -257,6 +257,13 @@ def test_the_heaviest_cause_is_found(name: str, seed: int) -> None:
     assert (found[0].kind if found else None) == cause, found
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_every_share_is_a_plain_number(name: str) -> None:
+    """numpy's own cannot be written into a profile: the operator would end over such a job."""
+    _, kind, make = CASES[name]
+    assert {type(one.share) for one in bottlenecks(make(0), kind) or ()} <= {float}
+
+
 def first(signals: Signals, kind: JobKind | None = TRAINING) -> Bottleneck:
     found = bottlenecks(signals, kind)
     assert found

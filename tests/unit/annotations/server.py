@@ -74,7 +74,7 @@ def serving(
             self.wfile.write(answer.content)
             self.close_connection = answer.cut > 0
 
-        do_GET = do_PATCH = answer  # noqa: N815
+        do_GET = do_PATCH = do_POST = answer  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass

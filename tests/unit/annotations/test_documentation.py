@@ -16,7 +16,13 @@ from cepheid.annotations.facts import (
     StaticFacts,
 )
 from cepheid.annotations.job_codec import WORDS, decode_job, encode_job
-from cepheid.annotations.job_facts import BestPlacement, JobFacts, JobUsageFacts, WorkerFacts
+from cepheid.annotations.job_facts import (
+    BestPlacement,
+    IdleFacts,
+    JobFacts,
+    JobUsageFacts,
+    WorkerFacts,
+)
 from tests import REPOSITORY
 
 PAGE = (REPOSITORY / "docs/annotations.md").read_text()
@@ -55,6 +61,7 @@ JOB = JobFacts(
     cycle=CYCLE,
     advice="ask for less",
     best_placement=BestPlacement("Tesla-T4", 4, 1),
+    idle=IdleFacts(datetime(2026, 3, 1, tzinfo=UTC), 8, "dry-run"),
 )
 
 

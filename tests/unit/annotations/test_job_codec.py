@@ -3,6 +3,7 @@
 import json
 import string
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from cepheid.annotations.job_codec import WORDS, decode_job, encode_job, worker_
 from cepheid.annotations.job_facts import (
     FIGURES,
     BestPlacement,
+    IdleFacts,
     JobFacts,
     JobUsageFacts,
     WorkerFacts,
@@ -26,6 +28,7 @@ POD_NAMES = st.text(string.ascii_lowercase + string.digits + "-.", min_size=1, m
 FLAGS = st.booleans()
 WORKERS = st.builds(WorkerFacts, *[ANY_NUMBER] * 6, FLAGS, ANY_TEXT)
 USAGE = st.none() | st.builds(JobUsageFacts, *[ANY_NUMBER] * 6, FLAGS, ANY_NUMBER)
+MOMENTS = st.datetimes(timezones=st.just(UTC))
 JOBS = st.builds(
     JobFacts,
     st.dictionaries(POD_NAMES.map(worker_key), WORKERS, max_size=4),
@@ -37,6 +40,7 @@ JOBS = st.builds(
     | st.builds(
         BestPlacement, ANY_TEXT, *[ANY_NUMBER] * 2, ANY_TEXT, ANY_NUMBER, ANY_TEXT, ANY_TEXT
     ),
+    st.none() | st.builds(IdleFacts, MOMENTS, ANY_NUMBER, ANY_TEXT, st.none() | MOMENTS, FLAGS),
 )
 LABELS = st.from_regex(r"\A[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?\Z")
 PLACEMENTS = st.builds(
@@ -49,6 +53,11 @@ PLACEMENTS = st.builds(
     st.none() | st.sampled_from(Goal).map(str),
     st.none() | LABELS,
 )
+WHOLE = st.datetimes(
+    datetime(1970, 1, 1),  # noqa: DTZ001 # the zone comes beside it
+    datetime(2100, 1, 1),  # noqa: DTZ001
+    timezones=st.just(UTC),
+).map(lambda at: at.replace(microsecond=0))
 SANE = st.builds(
     JobFacts,
     st.dictionaries(
@@ -66,6 +75,7 @@ SANE = st.builds(
     st.none(),
     st.none() | st.just("ask for 6.9Gi of memory instead of 12Gi"),
     st.none() | st.just(BestPlacement("Tesla-T4", 4, 1, "packed", 2.3, "cost", "bert-base")),
+    st.none() | st.builds(IdleFacts, WHOLE, st.integers(1, 8), st.just("none"), st.none() | WHOLE),
 )
 FULL = WorkerFacts(38, 6200, 88, 71000, 120.5, 3.2, shared=False, node="gpu-a")
 

@@ -13,7 +13,7 @@ from cepheid.reports.stats import GROUPS
 from tests import REPOSITORY
 
 DOCUMENT = (REPOSITORY / "docs/cli.md").read_text()
-ELSEWHERE = {"agent", "operator", "uninstall"}
+ELSEWHERE = {"agent", "operator", "extender", "uninstall"}
 """Of a cluster: docs/settings.md and the manifests have their options."""
 SHARED = {
     "Where jobs are read from": {

@@ -5,14 +5,15 @@ import re
 import pytest
 
 from cepheid.errors import UsageError
-from cepheid.settings import AgentSettings, OperatorSettings, flag, options, read
+from cepheid.settings import AgentSettings, ExtenderSettings, OperatorSettings, flag, options, read
 from tests import REPOSITORY
 
 DOCUMENTATION = REPOSITORY / "docs/settings.md"
 
 
 @pytest.mark.parametrize(
-    ("command", "settings"), [("agent", AgentSettings), ("operator", OperatorSettings)]
+    ("command", "settings"),
+    [("agent", AgentSettings), ("operator", OperatorSettings), ("extender", ExtenderSettings)],
 )
 def test_every_setting_is_documented_with_its_variable_and_default_and_nothing_else_is(
     command: str, settings: type

@@ -134,6 +134,22 @@ def test_a_verdict_fits_whatever_a_worker_is_called() -> None:
     assert all(len(words) <= 300 for words in advice)
 
 
+@pytest.mark.parametrize("outcome", [Outcome.RUNNING, Outcome.FAILED])
+def test_who_has_not_gone_through_all_is_not_told_to_ask_for_less(outcome: Outcome) -> None:
+    used = (Worker(name="a", memory_bytes=GIB, cpu_cores=0.5),)
+    known = {"asked": ASKED, "workers": used, "usage": IDLE, "gpu_count": 1}
+    verdict, advice = judge(profile(outcome=outcome, **known))
+    # A GPU that is not used for so long is not needed now, whatever comes.
+    assert (verdict, len(advice)) == ("GPU idle", 1)
+
+
+def test_who_leaks_is_not_told_to_ask_for_less() -> None:
+    leak = MemoryLeak(bytes_per_second=1e6, confidence=0.99)
+    known = {"asked": ASKED, "workers": (Worker(name="a", memory_bytes=GIB),), "leak": leak}
+    _, advice = judge(profile(**known))
+    assert [words.split()[:3] for words in advice] == [["its", "memory", "grows"]]
+
+
 def test_a_leak_comes_before_waste_and_after_the_end() -> None:
     known = profile(
         outcome=Outcome.FAILED,

@@ -9,8 +9,9 @@ from hypothesis import given
 
 from cepheid.annotations.facts import PodFacts
 from cepheid.jobprofile import Reason
+from cepheid.jobs.gpu_names import is_gpu
 from cepheid.jobs.owners import Reference
-from cepheid.jobs.pods import Container, Phase, applied_keys, is_gpu, pod_state
+from cepheid.jobs.pods import Container, Phase, applied_keys, pod_state
 from tests.unit.jobs.strategies import HOSTILE_PODS
 
 PREFIX = "ai.centaurus.io/"

@@ -51,6 +51,7 @@ def test_the_profile_of_a_sample_is_true(name: str) -> None:
     assert profile.outcome == expected["ending"]["outcome"]
     assert profile.ended == at(expected["ending"].get("ended"))
     assert profile.job.uid == sample.job["metadata"]["uid"]
+    assert profile.suspended is expected.get("suspended", False)
     if "started" in expected:
         assert profile.started == at(expected["started"])
     if "restarts" in expected:

@@ -11,6 +11,7 @@ MANIFESTS = REPOSITORY / "manifests"
 INSTALL = MANIFESTS / "cepheid.yaml"
 UNINSTALL = MANIFESTS / "uninstall.yaml"
 LOGS = MANIFESTS / "trial-logs.yaml"
+SCHEDULER = MANIFESTS / "scheduler.yaml"
 
 Object = dict[str, Any]
 
@@ -31,3 +32,5 @@ def only(path: Path, kind: str, name: str | None = None) -> Object:
 AGENT = only(INSTALL, "DaemonSet")
 OPERATOR = only(INSTALL, "Deployment")
 JOB = only(UNINSTALL, "Job")
+EXTENDER = only(SCHEDULER, "Deployment", "cepheid-extender")
+LISTENER = only(SCHEDULER, "Deployment", "cepheid-scheduler")

@@ -16,6 +16,7 @@ from tests.cluster.images import IMAGES
 from tests.cluster.rendered import CEPHEID, PROMETHEUS, cepheid_manifest, prometheus_manifest
 from tests.unit.manifests.files import (
     AGENT,
+    EXTENDER,
     INSTALL,
     JOB,
     LOGS,
@@ -67,7 +68,8 @@ def test_the_rules_in_the_manifest_of_prometheus_are_those_of_their_file() -> No
 
 
 def test_every_part_is_assembled() -> None:
-    parts = {path.parent.name for path in MANIFESTS.glob("*/kustomization.yaml")} - {"default"}
+    parts = {path.parent.name for path in MANIFESTS.glob("*/kustomization.yaml")}
+    parts -= {"default", "scheduler"}  # the second is for those who want it
     default = yaml.safe_load((MANIFESTS / "default/kustomization.yaml").read_text())
     assert {Path(part).name for part in default["resources"]} == parts
     for part in parts:
@@ -158,6 +160,7 @@ def test_the_operator_reads_pods_annotates_jobs_and_has_profiles_and_trials_of_i
         ("ray.io", "rayclusters", "list"),
         ("ray.io", "rayclusters", "watch"),
         ("", "events", "create"),
+        ("", "namespaces", "list"),
     }
 
 
@@ -412,7 +415,7 @@ def test_the_network_policy_lets_it_reach_prometheus_names_and_the_api_server(na
     assert entry["ports"] == [{"port": port["name"]}]
 
 
-@pytest.mark.parametrize("name", ["agent", "operator"])
+@pytest.mark.parametrize("name", ["agent", "operator", "extender"])
 def test_prometheus_finds_it(name: str) -> None:
     config = yaml.safe_load(only(PROMETHEUS, "ConfigMap")["data"]["prometheus.yml"])
     (job,) = (job for job in config["scrape_configs"] if job["job_name"] == f"cepheid-{name}")
@@ -420,9 +423,10 @@ def test_prometheus_finds_it(name: str) -> None:
     assert discovery["namespaces"] == {"names": [AGENT["metadata"]["namespace"]]}
     (selector,) = discovery["selectors"]
     key, _, value = selector["label"].partition("=")
-    assert PODS[name]["metadata"]["labels"][key] == value
+    pod = EXTENDER["spec"]["template"] if name == "extender" else PODS[name]
+    assert pod["metadata"]["labels"][key] == value
     kept = {r["source_labels"][0]: r["regex"] for r in job["relabel_configs"] if "regex" in r}
-    (port,) = container(PODS[name])["ports"]
+    (port,) = (port for port in container(pod)["ports"] if port["name"] == "metrics")
     assert kept["__meta_kubernetes_pod_container_port_name"] == port["name"]
     (egress,) = only(PROMETHEUS, "NetworkPolicy")["spec"]["egress"]
     assert port["containerPort"] in {entry["port"] for entry in egress["ports"]}
@@ -441,6 +445,7 @@ def test_the_readme_names_every_file_that_its_commands_apply() -> None:
     assert named == {
         "prometheus/prometheus.yaml",
         "manifests/cepheid.yaml",
+        "manifests/scheduler.yaml",
         "manifests/trial-logs.yaml",
         "manifests/uninstall.yaml",
     }

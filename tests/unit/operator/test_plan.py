@@ -77,10 +77,14 @@ def test_a_running_job_has_a_live_profile_every_few_minutes_if_there_is_news() -
     assert first.profile.outcome is Outcome.RUNNING
     work.live, work.live_seconds = first.profile, 61.0
     assert planned(run, work, 100).profile is None
+    # It has run long enough to be judged.
+    told = planned(run, work, 361).profile
+    assert told is not None
+    work.live, work.live_seconds = told, 361.0
     # It ran on, and that is all: not worth a write.
-    assert planned(run, work, 361).profile is None
+    assert planned(run, work, 661).profile is None
     more = run_of(raw_job(), raw_pod(**USED), raw_pod("train-1", **USED))
-    assert planned(more, work, 700).profile is not None
+    assert planned(more, work, 970).profile is not None
 
 
 def test_what_ended_is_written_at_once_then_measured_then_written_once_more() -> None:

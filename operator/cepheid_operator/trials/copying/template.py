@@ -19,8 +19,8 @@ from typing import NoReturn
 
 from cepheid.jobs import fields
 from cepheid.jobs.fields import Raw
+from cepheid.jobs.gpu_names import is_gpu
 from cepheid.jobs.lineage import template_of
-from cepheid.jobs.pods import is_gpu
 from cepheid.placementtrial import JobToTry, TrialError
 from cepheid.units import quantity
 from cepheid_operator.trials.copying.shape import check_pod, plain
