@@ -88,7 +88,7 @@ class Scene:
         return self.object(name)["spec"].get("suspend") is True
 
     def told(self, name: str, kind: str = "Job") -> list[str]:
-        """Reasons of its Events, in the order of their times."""
+        """Reasons of its Events, in their order."""
         return [event["reason"] for event in self.events(name, kind)]
 
     def events(self, name: str, kind: str = "Job") -> list[dict[str, Any]]:
@@ -97,7 +97,8 @@ class Scene:
             for event in self.stage.api.admin.items("events", "--all-namespaces")
             if (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (kind, name)
         ]
-        return sorted(found, key=lambda event: str(event["firstTimestamp"]))
+        # Their times are whole seconds, and two may be told in one.
+        return sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
     def acts(self, name: str) -> list[Act]:
         """The oldest first."""

@@ -49,9 +49,10 @@ class Seen:
 class Step:
     standing: IdleFacts | None
     """What should stand on it."""
-    tell: Told | None = None
+    tell: tuple[Told, ...] = ()
+    """Before anything else is done."""
     suspend: bool = False
-    """First; what stands there is then decided anew."""
+    """What stands there is then decided anew."""
 
 
 def decide(policy: Policy | None, seen: Seen, use: Use | None, now: datetime) -> Step:
@@ -61,7 +62,7 @@ def decide(policy: Policy | None, seen: Seen, use: Use | None, now: datetime) ->
     if seen.is_suspended:
         return _of_suspended(seen)
     if standing is not None and standing.done and standing.act == Do.SUSPEND:
-        return Step(None, Told.RESUMED)
+        return Step(None, (Told.RESUMED,))
     if use is None:
         return Step(standing)  # nobody knows: nothing is said, and nothing is taken back
     return _of_running(policy, seen, use, now)
@@ -73,19 +74,19 @@ def _of_suspended(seen: Seen) -> Step:
         return Step(None)
     if standing.done:
         return Step(standing)
-    return Step(replace(standing, done=True), Told.SUSPENDED)
+    return Step(replace(standing, done=True), (Told.SUSPENDED,))
 
 
 def _of_running(policy: Policy, seen: Seen, use: Use, now: datetime) -> Step:
     standing = seen.standing
     since = datetime.fromtimestamp(int(use.idle_seconds), UTC)
     if standing is not None and since > standing.since:
-        return Step(None, Told.UNSEEN if use.used_seconds is None else Told.USED)
+        return Step(None, (Told.UNSEEN if use.used_seconds is None else Told.USED,))
     if standing is None and now - since < timedelta(seconds=policy.idle_seconds):
         return Step(None)
     do = policy.do if seen.can_be_suspended else Do.NONE
     if standing is None or standing.act != do:
-        return Step(_named(policy, seen, do, since, now), Told.IDLE)
+        return Step(_named(policy, seen, do, since, now), (Told.IDLE, *_not_kept(seen)))
     return _of_named(standing, seen, now)
 
 
@@ -104,10 +105,16 @@ def _of_named(standing: IdleFacts, seen: Seen, now: datetime) -> Step:
         return Step(standing)
     until = None if seen.kept is None else seen.kept.until
     if until is not None and until > standing.at:
-        return Step(replace(standing, at=until), Told.KEPT)
-    if now >= standing.at:
-        if standing.act == Do.SUSPEND:
-            return Step(standing, suspend=True)
-        return Step(replace(standing, done=True), Told.WOULD_SUSPEND)
-    is_unreadable = seen.kept is not None and until is None
-    return Step(standing, Told.NOT_KEPT if is_unreadable else None)
+        return Step(replace(standing, at=until), (Told.KEPT,))
+    if now < standing.at:
+        return Step(standing, _not_kept(seen))
+    if standing.act == Do.SUSPEND:
+        return Step(standing, _not_kept(seen), suspend=True)
+    return Step(replace(standing, done=True), (*_not_kept(seen), Told.WOULD_SUSPEND))
+
+
+def _not_kept(seen: Seen) -> tuple[Told, ...]:
+    """Whoever asked for time in words that say nothing hears of it in any case: also where nobody
+    looked from the warning until its time had come."""
+    is_unreadable = seen.kept is not None and seen.kept.until is None
+    return (Told.NOT_KEPT,) if is_unreadable else ()

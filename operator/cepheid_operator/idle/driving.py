@@ -32,7 +32,7 @@ from cepheid_operator.cluster import Cluster, Run
 from cepheid_operator.eventing import About, tell
 from cepheid_operator.idle import looking
 from cepheid_operator.idle.deciding import Seen, Step, Told, decide
-from cepheid_operator.idle.keeping import is_exempt
+from cepheid_operator.idle.keeping import Kept, is_exempt
 from cepheid_operator.idle.requests import MANAGER, Requests
 from cepheid_operator.idle.telling import Subject, word
 from cepheid_operator.idle.terms import Policy, policy_of
@@ -200,6 +200,7 @@ class Driving:
         job, seen = self._seen(run, pods, memory)
         step = self._decided(run, pods, job, seen, policy, memory)
         if step.suspend:
+            self._tell(run, seen, step, memory)
             self._suspend(run, job)
             job, seen = self._seen(run, pods, memory)
             step = self._decided(run, pods, job, seen, policy, memory)
@@ -278,9 +279,7 @@ class Driving:
         self._requests.suspend(run, run.served.kind, _kind(run), version)
 
     def _carry_out(self, run: Run, seen: Seen, step: Step, memory: _Memory) -> None:
-        facts = step.standing or seen.standing
-        if step.tell is not None and facts is not None:
-            self._tell(run, step.tell, facts, seen, memory)
+        self._tell(run, seen, step, memory)
         if step.standing == seen.standing:
             return
         if run.served is None:
@@ -288,7 +287,15 @@ class Driving:
         else:
             self._requests.annotate(run, run.served.kind, step.standing)
 
-    def _tell(self, run: Run, told: Told, facts: IdleFacts, seen: Seen, memory: _Memory) -> None:
+    def _tell(self, run: Run, seen: Seen, step: Step, memory: _Memory) -> None:
+        facts = step.standing or seen.standing
+        if facts is not None:
+            for told in step.tell:
+                self._tell_one(run, told, facts, seen.kept, memory)
+
+    def _tell_one(
+        self, run: Run, told: Told, facts: IdleFacts, kept: Kept | None, memory: _Memory
+    ) -> None:
         job = run.job
         about = About(
             api_version=job.api_version,
@@ -299,7 +306,7 @@ class Driving:
         )
         resource = "pod" if run.served is None else str(run.served)
         now = self._means.wall()
-        said = word(told, Subject(about, _kind(run), resource), facts, seen.kept, now)
+        said = word(told, Subject(about, _kind(run), resource), facts, kept, now)
         occasion = f"{said.reason} {said.key}"
         if occasion in memory.told:
             return

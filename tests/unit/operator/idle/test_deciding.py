@@ -35,7 +35,7 @@ def unused_for(time: timedelta, now: datetime = NOON) -> Use:
 def test_it_is_named_when_it_was_idle_for_long_enough() -> None:
     almost = decide(POLICY, RUNNING, unused_for(HALF - timedelta(seconds=1)), NOON)
     assert almost == Step(None)
-    assert decide(POLICY, RUNNING, IDLE, NOON) == Step(NAMED, Told.IDLE)
+    assert decide(POLICY, RUNNING, IDLE, NOON) == Step(NAMED, (Told.IDLE,))
 
 
 def test_it_is_suspended_when_the_time_has_come_and_not_before() -> None:
@@ -47,15 +47,15 @@ def test_it_is_suspended_when_the_time_has_come_and_not_before() -> None:
 def test_that_it_was_suspended_is_told_once() -> None:
     suspended = replace(RUNNING, is_suspended=True, by_us=True, standing=NAMED)
     step = decide(POLICY, suspended, None, NOON + HOUR)
-    assert step == Step(replace(NAMED, done=True), Told.SUSPENDED)
+    assert step == Step(replace(NAMED, done=True), (Told.SUSPENDED,))
     told = replace(suspended, standing=step.standing)
     assert decide(POLICY, told, None, NOON + HOUR) == Step(step.standing)
 
 
 def test_who_lets_it_go_on_has_all_the_time_again() -> None:
     resumed = replace(RUNNING, standing=replace(NAMED, done=True))
-    assert decide(POLICY, resumed, IDLE, NOON + HOUR) == Step(None, Told.RESUMED)
-    assert decide(POLICY, resumed, None, NOON + HOUR) == Step(None, Told.RESUMED)
+    assert decide(POLICY, resumed, IDLE, NOON + HOUR) == Step(None, (Told.RESUMED,))
+    assert decide(POLICY, resumed, None, NOON + HOUR) == Step(None, (Told.RESUMED,))
 
 
 def test_what_people_suspend_themselves_is_theirs() -> None:
@@ -67,14 +67,13 @@ def test_what_people_suspend_themselves_is_theirs() -> None:
 def test_once_used_it_is_no_longer_idle() -> None:
     named = replace(RUNNING, standing=NAMED)
     used = Use(SINCE.timestamp(), (NOON + HALF).timestamp())
-    assert decide(POLICY, named, used, NOON + HOUR) == Step(None, Told.USED)
+    assert decide(POLICY, named, used, NOON + HOUR) == Step(None, (Told.USED,))
 
 
 def test_after_a_gap_it_is_no_longer_called_idle() -> None:
     named = replace(RUNNING, standing=NAMED)
-    assert decide(POLICY, named, unused_for(HALF, NOON + HOUR), NOON + HOUR) == Step(
-        None, Told.UNSEEN
-    )
+    step = decide(POLICY, named, unused_for(HALF, NOON + HOUR), NOON + HOUR)
+    assert step == Step(None, (Told.UNSEEN,))
 
 
 def test_while_nothing_is_known_nothing_is_done() -> None:
@@ -92,9 +91,9 @@ def test_without_a_policy_it_is_as_if_there_never_was_one() -> None:
 def test_a_dry_run_suspends_nobody() -> None:
     dry = replace(POLICY, do=Do.DRY_RUN)
     named = replace(NAMED, act="dry-run")
-    assert decide(dry, RUNNING, IDLE, NOON) == Step(named, Told.IDLE)
+    assert decide(dry, RUNNING, IDLE, NOON) == Step(named, (Told.IDLE,))
     later = decide(dry, replace(RUNNING, standing=named), IDLE, NOON + HOUR)
-    assert later == Step(replace(named, done=True), Told.WOULD_SUSPEND)
+    assert later == Step(replace(named, done=True), (Told.WOULD_SUSPEND,))
     rest = decide(dry, replace(RUNNING, standing=later.standing), IDLE, NOON + 9 * HOUR)
     assert rest == Step(later.standing)
 
@@ -102,13 +101,13 @@ def test_a_dry_run_suspends_nobody() -> None:
 def test_when_it_becomes_earnest_people_are_warned_again() -> None:
     rehearsed = replace(NAMED, act="dry-run", done=True)
     step = decide(POLICY, replace(RUNNING, standing=rehearsed), IDLE, NOON + 2 * HOUR)
-    assert step == Step(replace(NAMED, at=NOON + 3 * HOUR), Told.IDLE)
+    assert step == Step(replace(NAMED, at=NOON + 3 * HOUR), (Told.IDLE,))
 
 
 def test_what_cannot_be_suspended_is_told_and_no_more() -> None:
     stuck = replace(RUNNING, can_be_suspended=False)
     step = decide(POLICY, stuck, IDLE, NOON)
-    assert step == Step(IdleFacts(since=SINCE, gpus=8, act="none"), Told.IDLE)
+    assert step == Step(IdleFacts(since=SINCE, gpus=8, act="none"), (Told.IDLE,))
     rest = decide(POLICY, replace(stuck, standing=step.standing), IDLE, NOON + 9 * HOUR)
     assert rest == Step(step.standing)
 
@@ -117,7 +116,7 @@ def test_kept_it_waits_as_long_as_it_is_kept() -> None:
     keep = Kept("8h", NOON + 8 * HOUR)
     named = replace(RUNNING, standing=NAMED, kept=keep)
     step = decide(POLICY, named, IDLE, NOON + HOUR)
-    assert step == Step(replace(NAMED, at=keep.until), Told.KEPT)
+    assert step == Step(replace(NAMED, at=keep.until), (Told.KEPT,))
     kept = replace(named, standing=step.standing)
     assert decide(POLICY, kept, IDLE, NOON + 7 * HOUR) == Step(step.standing)
     assert decide(POLICY, kept, IDLE, NOON + 8 * HOUR) == Step(step.standing, suspend=True)
@@ -128,10 +127,20 @@ def test_kept_for_less_than_it_has_anyway_changes_nothing() -> None:
     assert decide(POLICY, named, IDLE, NOON) == Step(NAMED)
 
 
-def test_a_word_that_cannot_be_read_is_told_while_there_is_time() -> None:
-    named = replace(RUNNING, standing=NAMED, kept=Kept("for ever", None))
-    assert decide(POLICY, named, IDLE, NOON) == Step(NAMED, Told.NOT_KEPT)
-    assert decide(POLICY, named, IDLE, NOON + HOUR) == Step(NAMED, suspend=True)
+def test_a_word_that_cannot_be_read_is_told_with_the_warning_and_before_the_suspension() -> None:
+    vague = replace(RUNNING, kept=Kept("for ever", None))
+    assert decide(POLICY, vague, IDLE, NOON) == Step(NAMED, (Told.IDLE, Told.NOT_KEPT))
+    named = replace(vague, standing=NAMED)
+    assert decide(POLICY, named, IDLE, NOON) == Step(NAMED, (Told.NOT_KEPT,))
+    over = decide(POLICY, named, IDLE, NOON + HOUR)
+    assert over == Step(NAMED, (Told.NOT_KEPT,), suspend=True)
+
+
+def test_a_dry_run_tells_of_it_too() -> None:
+    named = replace(NAMED, act="dry-run")
+    vague = replace(RUNNING, standing=named, kept=Kept("for ever", None))
+    over = decide(replace(POLICY, do=Do.DRY_RUN), vague, IDLE, NOON + HOUR)
+    assert over == Step(replace(named, done=True), (Told.NOT_KEPT, Told.WOULD_SUSPEND))
 
 
 @given(
