@@ -22,21 +22,18 @@ Every other node has a score, the weighted mean of what speaks for it, each 0 to
 What is not known is neutral, the same for all nodes.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cepheid_operator.extender.needs import Needs
-from cepheid_operator.extender.supply import GPU, Floats, Supply, Table
-
-Bools = NDArray[np.bool_]
+from cepheid_operator.extender.supply import Supply
+from cepheid_operator.extender.views import UNKNOWN, Bools, Counts, Floats, View, could_be_given
 
 WEIGHTS = {"type": 5.0, "fit": 1.0, "free": 1.5, "apart": 1.5, "pack": 1.0, "sound": 1.0}
-UNKNOWN = 0.5
 MOST_SCORE = 10
 """Of an extender; kube-scheduler multiplies it by the weight of its configuration, and by ten."""
 SPAN = 0.25
@@ -78,97 +75,58 @@ class Judged:
 
 
 def judge(supply: Supply, names: list[str], needs: Needs, now: float) -> Judged:
-    view = _View.of(*supply.take(names), needs, now)
+    view = supply.view(names, now)
+    room = _Room.of(view, needs)
     parts = {
         "type": _type(view, supply, needs),
         "fit": _fit(view, needs),
-        "free": _free(view, needs),
+        "free": _free(view, room, needs),
         "apart": 1.0 - (needs.draws or 0.0) * (1.0 - view.nodes["spared"]),
         "pack": _pack(view, needs),
-        "sound": _sound(view),
+        "sound": _sound(view, room),
     }
-    score: Floats = np.average(
-        np.stack(list(parts.values())), axis=0, weights=[WEIGHTS[name] for name in parts]
-    )
-    return Judged(_verdicts(view, needs), parts, score)
+    score = sum((WEIGHTS[name] * part for name, part in parts.items()), np.zeros(len(names)))
+    return Judged(_verdicts(view, room, needs), parts, score / sum(WEIGHTS.values()))
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
-    """The nodes in question: a row each, and where something is said of GPUs a column each."""
+class _Room:
+    """Which GPUs have the memory that the pod's job is known to need?"""
 
-    nodes: Table
-    gpus: Mapping[str, NDArray[Any]]
-    """By field."""
-    fresh: Bools
-    """Rows whose annotations hold."""
-    known: Bools
-    """GPUs that are described by such."""
-    shared: Bools
-    """Rows whose GPUs are handed out to several pods each, in turns."""
-    choice: Bools
-    """GPUs that the pod could be given: of those that are shared any, else the empty ones."""
-    well: Bools
-    large: Bools
-    """With as much memory in all as is needed."""
-    roomy: Bools
-    """With as much memory left."""
-    left: NDArray[np.int64]
-    """GPUs that Kubernetes has not handed out, a row."""
+    good: Bools
+    """A choice, well, large enough and with as much left."""
+    goods: Counts
+    """How many, a row."""
+    given: Counts
+    """As of `could_be_given`."""
 
     @classmethod
-    def of(cls, nodes: Table, table: Table, needs: Needs, now: float) -> Self:
-        # A column after the other in memory: sums along rows of eight are then 10 times as fast.
-        gpus = {name: np.asfortranarray(table[name]) for name in GPU.names or ()}
-        fresh = nodes["valid_until"] > now
-        known = ((np.arange(table.shape[1])[:, None] < nodes["count"]) & fresh).T
-        shared = known.any(axis=1) & (nodes["allocatable"] > nodes["count"])
-        memory = -np.inf if needs.memory_gb is None else needs.memory_gb - ROUGH_GB
-        # What is not known is NaN, and less than nothing: it counts as room.
-        return cls(
-            nodes,
-            gpus,
-            fresh,
-            known,
-            shared,
-            choice=known & (gpus["empty"] | shared[:, None]),
-            well=known & ~gpus["ill"],
-            large=known & ~(gpus["total_gb"] < memory),
-            roomy=known & ~(gpus["total_gb"] - gpus["peak_gb"] < memory),
-            left=np.maximum(0, nodes["allocatable"] - nodes["held"]),
-        )
-
-    @property
-    def good(self) -> Bools:
-        return self.choice & self.well & self.roomy & self.large
+    def of(cls, view: View, needs: Needs) -> Self:
+        if needs.memory_gb is None:
+            large, good = view.well, view.choice & view.well
+        else:
+            # What is not known is NaN, and not less than anything: it counts as room.
+            least_gb = needs.memory_gb - ROUGH_GB
+            large = view.well & ~(view.total_gb < least_gb)
+            good = view.choice & large & ~(view.room_gb < least_gb)
+        # Of those that have been given back since, nobody else holds any memory.
+        given = could_be_given(good, large & ~view.choice, view.ended)
+        return cls(good, good.sum(axis=1), given)
 
 
-def _verdicts(view: _View, needs: Needs) -> NDArray[np.int8]:
+def _verdicts(view: View, room: _Room, needs: Needs) -> NDArray[np.int8]:
     # Of GPUs in turns any may be given out again, and one is enough to begin with.
     wanted = np.where(view.shared, min(1, needs.gpus), needs.gpus)
     left = np.where(view.shared, wanted, view.left)
-    well = np.minimum(left, _could_be_given(view, view.well))
-    good = np.minimum(left, _could_be_given(view, view.well & view.large, view.roomy))
     # Where there is no room by count, or by slices, it is the scheduler who says so.
-    judged = view.known.any(axis=1) & ~view.nodes["divided"] & (left >= wanted)
+    judged = view.described & ~view.nodes["divided"] & (left >= wanted)
     verdicts = np.zeros(len(view.nodes), np.int8)
-    verdicts[judged & (good < wanted)] = Verdict.NO_ROOM
-    verdicts[judged & (well < wanted)] = Verdict.ILL
+    verdicts[judged & (np.minimum(left, room.given) < wanted)] = Verdict.NO_ROOM
+    verdicts[judged & (np.minimum(left, view.well_given) < wanted)] = Verdict.ILL
     return verdicts
 
 
-def _could_be_given(view: _View, fine: Bools, roomy: Bools | None = None) -> NDArray[np.int64]:
-    """How many of those GPUs, at most: the annotations are a minute old, and a pod may have ended
-    since. `roomy` matters of those alone that are empty, or shared."""
-    now = (view.choice & fine if roomy is None else view.choice & fine & roomy).sum(axis=1)
-    told = view.known.sum(axis=1)
-    ended = np.maximum(0, told - view.choice.sum(axis=1) - view.nodes["held"])
-    released = np.minimum(ended, (view.known & ~view.choice & fine).sum(axis=1))
-    found: NDArray[np.int64] = now + np.where(view.shared, 0, released)
-    return found
-
-
-def _type(view: _View, supply: Supply, needs: Needs) -> Floats:
+def _type(view: View, supply: Supply, needs: Needs) -> Floats:
     """Whoever comes first gets the fastest. Leaving them to jobs that gain more, while most are
     held, made jobs slower by 4 % in simulation: a score cannot hold a GPU for one that is yet to
     come."""
@@ -177,36 +135,35 @@ def _type(view: _View, supply: Supply, needs: Needs) -> Floats:
     return found
 
 
-def _fit(view: _View, needs: Needs) -> Floats:
-    sizes = np.where(view.known, view.gpus["total_gb"], np.nan)
-    size: Floats = np.fmax.reduce(sizes, axis=1, initial=np.nan)
+def _fit(view: View, needs: Needs) -> Floats:
+    size = view.size_gb
     if needs.memory_gb is None or np.isnan(size).all():
         return np.full(len(size), UNKNOWN)
     unused = np.clip(size - needs.memory_gb, 0.0, None) / np.nanmax(size)
     return np.nan_to_num(1.0 - unused, nan=UNKNOWN)
 
 
-def _free(view: _View, needs: Needs) -> Floats:
-    busy = np.where(view.good, np.nan_to_num(view.gpus["busy"]), np.nan)
-    taken = np.sort(busy, axis=1)[:, : max(1, needs.gpus)]  # NaN sorts last
-    counted = np.maximum(1, (~np.isnan(taken)).sum(axis=1))
-    of_gpus = np.where(view.shared, 1.0 - np.nansum(taken, axis=1) / counted, 1.0)
-    of_cores = 1.0 - np.nan_to_num(view.nodes["cpu_busy"], nan=UNKNOWN)
-    seen = (of_gpus + of_cores) / 2
-    horizon = np.nan_to_num(view.nodes["horizon_seconds"])
-    covered = np.clip(horizon / needs.seconds, 0.0, 1.0) if needs.seconds else 1.0
+def _free(view: View, room: _Room, needs: Needs) -> Floats:
+    of_gpus = np.ones(len(view.nodes))
+    shared = np.flatnonzero(view.shared)
+    if shared.size:
+        busy = np.where(room.good[shared], view.busy[shared], np.nan)
+        taken = np.sort(busy, axis=1)[:, : max(1, needs.gpus)]  # NaN sorts last
+        counted = np.maximum(1, (~np.isnan(taken)).sum(axis=1))
+        of_gpus[shared] -= np.nansum(taken, axis=1) / counted
+    seen = (of_gpus + view.idle_cores) / 2
+    covered = np.clip(view.horizon_seconds / needs.seconds, 0.0, 1.0) if needs.seconds else 1.0
     found: Floats = np.where(view.fresh, covered * seen + (1 - covered) * UNKNOWN, UNKNOWN)
     return found
 
 
-def _pack(view: _View, needs: Needs) -> Floats:
+def _pack(view: View, needs: Needs) -> Floats:
     after = np.clip(view.left - needs.gpus, 0, None)
     packed = 1.0 - after / np.maximum(1, view.nodes["allocatable"])
     found: Floats = np.where(view.shared | (view.nodes["allocatable"] == 0), UNKNOWN, packed)
     return found
 
 
-def _sound(view: _View) -> Floats:
-    choice = view.choice.sum(axis=1)
-    found: Floats = np.where(choice > 0, view.good.sum(axis=1) / np.maximum(1, choice), 1.0)
+def _sound(view: View, room: _Room) -> Floats:
+    found: Floats = np.where(view.choices > 0, room.goods / np.maximum(1, view.choices), 1.0)
     return found

@@ -11,7 +11,6 @@ from enum import StrEnum
 from itertools import repeat
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cepheid.annotations import codec
 from cepheid.annotations.facts import GpuFacts, NodeFacts
@@ -22,11 +21,11 @@ from cepheid.jobs.gpu_names import is_gpu
 from cepheid.jobs.placed import type_label
 from cepheid.jobs.pods import applied_keys
 from cepheid.units import quantity
+from cepheid_operator.extender.views import Table, View
 
 TYPE_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
 MOST_GPUS = 64
 """Of a node, slices included; what is beyond is not looked at."""
-Floats = NDArray[np.float64]
 
 
 class Ignored(StrEnum):
@@ -177,7 +176,6 @@ GPU = np.dtype(
 )
 _BARE_NODE = np.array((-1, 0, 0, 0, False, np.nan, np.nan, -np.inf, 1.0), NODE)
 _NO_GPU = np.array((np.nan, np.nan, np.nan, False, False), GPU)
-Table = NDArray[np.void]
 
 
 class Supply:
@@ -193,8 +191,11 @@ class Supply:
         self._row: dict[str, int] = {}
         self._spare: list[int] = []
         self._ignored: dict[str, tuple[Ignored, ...]] = {}
+        self._seen: tuple[list[str], View] | None = None
+        """The nodes that were asked about last, as they are still."""
 
     def put(self, node: Node) -> None:
+        self._seen = None
         row = self._row.get(node.name)
         if row is None:
             row = self._row[node.name] = self._new_row()
@@ -220,6 +221,7 @@ class Supply:
         self._ignored[node.name] = node.ignored
 
     def drop(self, name: str) -> None:
+        self._seen = None
         row = self._row.pop(name, None)
         self._ignored.pop(name, None)
         if row is not None:
@@ -233,7 +235,14 @@ class Supply:
         draws on it for input."""
         row = self._row.get(name)
         if row is not None:
+            self._seen = None
             self._nodes["held"][row], self._nodes["spared"][row] = gpus, spared
+
+    def view(self, names: list[str], now: float) -> View:
+        """Most questions are about the same nodes as the one before."""
+        if self._seen is None or self._seen[0] != names or not self._seen[1].holds(now):
+            self._seen = names, View.of(*self.take(names), now)
+        return self._seen[1]
 
     def take(self, names: Sequence[str]) -> tuple[Table, Table]:
         """Nodes and their GPUs, in the order of the names; one that is not known is a bare one."""
