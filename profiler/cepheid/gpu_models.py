@@ -7,6 +7,7 @@ GPU feature discovery writes them into the node's label, `NVIDIA-A10`.
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -79,6 +80,7 @@ def peaks_of(model: str | None) -> Peaks | None:
     )
 
 
+@lru_cache(maxsize=256)  # a cluster has a few models, and asks about them all the time
 def _line_of(model: str | None) -> tuple[str, float, float, float | None, float, float] | None:
     if model is None:
         return None

@@ -9,6 +9,7 @@ whatever goes wrong with it the pod is scheduled as without it.
 |---|---|
 | needs | what will a pod need that has not started yet? |
 | supply | what do the nodes have, now and over the next minutes? |
+| views | what of them is the same for every pod? |
 | judging | which nodes must it not get, and how good are the others? |
 | wording | the same in words, for people |
 | runs | which earlier runs are there of its job? |

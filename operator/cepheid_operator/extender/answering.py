@@ -25,6 +25,9 @@ from cepheid_operator.extender.telemetry import Outcome, Telemetry
 from cepheid_operator.extender.wording import reason
 
 LOG = logging.getLogger("cepheid.extender")
+SAME_SECONDS = 1.0
+"""A scheduler filters, and asks for scores milliseconds later: for so long it is one judgement, and
+what an Event tells is what was scored."""
 NOT_UNDERSTOOD = "a scheduler asks what cannot be understood"
 FORGED = "pods or jobs claim what no agent and no trial wrote; that is ignored"
 
@@ -39,6 +42,16 @@ class Case:
     judged: Judged
 
 
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """What was left of the nodes of a case, and when."""
+
+    case: Case
+    names: list[str]
+    scores: list[int]
+    at: float
+
+
 class Answers:
     def __init__(
         self,
@@ -51,6 +64,8 @@ class Answers:
         """`note` is told of every case that was filtered; pods of other profiles are none."""
         self._index, self._telemetry, self._note, self._clock = index, telemetry, note, clock
         self._profiles = profiles
+        self._filtered: Filtered | None = None
+        """The last one: a scheduler places one pod after the other."""
         self._troubles = Troubles(LOG)
 
     def filter(self, body: bytes) -> bytes:
@@ -64,16 +79,25 @@ class Answers:
         for verdict in why:
             count = verdicts.count(verdict)
             self._telemetry.left_out.labels(Verdict(verdict).name.lower()).inc(count)
-        judged = list(zip(names, verdicts, strict=True))
-        kept = [name for name, verdict in judged if not verdict]
-        failed = {name: why[verdict] for name, verdict in judged if verdict}
+        judged = list(zip(names, verdicts, case.judged.scores.tolist(), strict=True))
+        kept = [name for name, verdict, _ in judged if not verdict]
+        scores = [score for _, verdict, score in judged if not verdict]
+        failed = {name: why[verdict] for name, verdict, _ in judged if verdict}
+        self._filtered = Filtered(case, kept, scores, self._clock())
         return write(FilterResult(kept, failed))
 
     def prioritize(self, body: bytes) -> bytes:
         pod, names = self._read(body)
+        before = self._filtered
+        if before is not None and self._is_same(before, pod, names):
+            self._count("prioritize", before.case.asked)
+            return _scored(names, before.scores)
         case = self._judge("prioritize", pod, names)
-        scores = [0] * len(names) if case is None else case.judged.scores.tolist()
-        return write(list(map(HostPriority, names, scores)))
+        return _scored(names, [0] * len(names) if case is None else case.judged.scores.tolist())
+
+    def _is_same(self, before: Filtered, pod: Raw, names: list[str]) -> bool:
+        is_soon = 0 <= self._clock() - before.at < SAME_SECONDS
+        return is_soon and before.names == names and before.case.pod == pod
 
     def _read(self, body: bytes) -> tuple[Raw, list[str]]:
         try:
@@ -100,8 +124,15 @@ class Answers:
             LOG.error("pod %s is scheduled without us", name, exc_info=problem)
             self._telemetry.answered(verb, Outcome.FAILED)
             return None
+        self._count(verb, asked)
+        return Case(pod, asked, names, judged)
+
+    def _count(self, verb: str, asked: Asked) -> None:
         if asked.forged:
             self._telemetry.forged.inc()
             self._troubles.say(FORGED, happens=True)
         self._telemetry.answered(verb, Outcome.KNOWN if asked.unknown is None else Outcome.UNKNOWN)
-        return Case(pod, asked, names, judged)
+
+
+def _scored(names: list[str], scores: list[int]) -> bytes:
+    return write(list(map(HostPriority, names, scores)))

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TypeVar
 
 from cepheid.annotations import codec
@@ -28,9 +29,9 @@ from cepheid.jobs.pods import applied_keys, gpu_count
 from cepheid_operator.api import VERSION
 from cepheid_operator.discovery import PODS, Served
 from cepheid_operator.extender.judging import Judged, judge
-from cepheid_operator.extender.needs import Needs, needs_of, run_of
+from cepheid_operator.extender.needs import Needs, Run, needs_of, run_of
 from cepheid_operator.extender.runs import Lineage, Runs, keys_of
-from cepheid_operator.extender.supply import Supply, node_of
+from cepheid_operator.extender.supply import Node, Supply, node_of
 from cepheid_operator.trials.marking import MANAGER as TRIALS_MANAGER
 
 NODES = Served("", "v1", "Node", "nodes")
@@ -67,6 +68,12 @@ class Holder:
     node: str
     gpus: int
     lineage: Lineage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    lineage: Lineage
+    run: Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +122,16 @@ class Index:
         uid = fields.name(thing, "metadata", "uid")
         if uid is None:
             return
+        keep = None if deleted else self._keeping(served, uid, thing)
         with self._lock:
-            if deleted:
+            if keep is None:
                 self._forget(uid)
                 self._deleted.get(served.key, set()).add(uid)
                 return
             if uid in self._deleted.get(served.key, ()) or not self._is_news(uid, thing):
                 return
             self._kinds[uid] = served.key
-            match served:
-                case s if s == NODES:
-                    self._see_node(uid, thing)
-                case s if s == PODS:
-                    self._see_pod(uid, thing)
-                case s if s == PROFILES:
-                    self._see_profile(uid, thing)
-                case _:
-                    self._see_job(served, uid, thing)
+            keep()
 
     def known(self, served: Served) -> frozenset[str]:
         """Asked for before a list is made."""
@@ -206,8 +206,20 @@ class Index:
 
     # Objects, one kind each.
 
-    def _see_node(self, uid: str, thing: Raw) -> None:
-        node = node_of(thing)
+    def _keeping(self, served: Served, uid: str, thing: Raw) -> Callable[[], None]:
+        """What is to be done under the lock; to read what nodes and profiles say takes longer than
+        an answer, and nobody waits for it."""
+        match served:
+            case s if s == NODES:
+                return partial(self._see_node, uid, node_of(thing))
+            case s if s == PODS:
+                return partial(self._see_pod, uid, thing)
+            case s if s == PROFILES:
+                return partial(self._see_profile, uid, _earlier(thing))
+            case _:
+                return partial(self._see_job, served, uid, thing)
+
+    def _see_node(self, uid: str, node: Node | None) -> None:
         if node is None:
             self._forget_node(uid)
             return
@@ -235,22 +247,17 @@ class Index:
             self._of_job[key].add(uid)
         self._hold(node)
 
-    def _see_profile(self, uid: str, thing: Raw) -> None:
+    def _see_profile(self, uid: str, found: Earlier | ProfileError | None) -> None:
         self._unreadable.discard(uid)
-        try:
-            profile = from_document({key: thing[key] for key in thing if key not in _OWN})
-            run = run_of(profile)
-        except ProfileError:
+        if isinstance(found, ProfileError):
             self._unreadable.add(uid)
-            run = None
-        if run is None or fields.name(thing, "metadata", "namespace") != profile.job.namespace:
-            self._forget_run(uid)  # what stands in one namespace says nothing of another's jobs
-            return
-        lineage = Lineage(profile.job.namespace, profile.series, profile.template)
-        if self._runs.lineage(uid) != lineage:
+        if not isinstance(found, Earlier):
             self._forget_run(uid)
-        if self._runs.put(uid, lineage, run):
-            self._hold_all_of(lineage)
+            return
+        if self._runs.lineage(uid) != found.lineage:
+            self._forget_run(uid)
+        if self._runs.put(uid, found.lineage, found.run):
+            self._hold_all_of(found.lineage)
 
     def _see_job(self, served: Served, uid: str, thing: Raw) -> None:
         version = f"{served.group}/{served.version}" if served.group else served.version
@@ -349,6 +356,18 @@ def _discard(sets: dict[K, set[str]], key: K, uid: str) -> None:
     sets[key].discard(uid)
     if not sets[key]:
         del sets[key]
+
+
+def _earlier(thing: Raw) -> Earlier | ProfileError | None:
+    """None where nothing was measured."""
+    try:
+        profile = from_document({key: thing[key] for key in thing if key not in _OWN})
+        run = run_of(profile)
+    except ProfileError as problem:
+        return problem
+    if run is None or fields.name(thing, "metadata", "namespace") != profile.job.namespace:
+        return None  # what stands in one namespace says nothing of another's jobs
+    return Earlier(Lineage(profile.job.namespace, profile.series, profile.template), run)
 
 
 def _claims(pod: Raw) -> bool:

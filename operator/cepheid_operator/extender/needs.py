@@ -13,7 +13,6 @@ no run is known is taken for a usual one: faster GPUs are better for it as well.
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from cepheid.analysis.findings import Cause
 from cepheid.annotations.facts import GB
@@ -190,7 +189,6 @@ def usual(types: Collection[str]) -> dict[str, float]:
     return {kind: 1.0 / (1 - USUAL_BUSY + USUAL_BUSY * most / own) for kind, own in peaks.items()}
 
 
-@lru_cache(maxsize=256)
 def peak(kind: str) -> float | None:
     """Dense FP16 of the tensor pipes where there are some, else what the memory's bandwidth is
     worth beside a T4's."""

@@ -195,11 +195,10 @@ class Supply:
         """The nodes that were asked about last, as they are still."""
 
     def put(self, node: Node) -> None:
-        self._seen = None
         row = self._row.get(node.name)
         if row is None:
             row = self._row[node.name] = self._new_row()
-        before = self._nodes[row].copy()
+        before, gpus_before = self._nodes[row].copy(), self._gpus[row].copy()
         count = len(node.gpus)
         self._nodes[row] = (
             self._type(node.gpu_type),
@@ -219,12 +218,15 @@ class Supply:
         ]
         self._widest = max(self._widest, count)
         self._ignored[node.name] = node.ignored
+        # Most of what a node has to say is that its kubelet lives: bytes, since NaN is no NaN.
+        if _bytes(before, gpus_before) != _bytes(self._nodes[row], self._gpus[row]):
+            self._seen = None
 
     def drop(self, name: str) -> None:
-        self._seen = None
         row = self._row.pop(name, None)
         self._ignored.pop(name, None)
         if row is not None:
+            self._seen = None
             kind = int(self._nodes[row]["kind"])
             self._nodes[row], self._gpus[row] = _BARE_NODE, _NO_GPU
             self._spare.append(row)
@@ -290,5 +292,10 @@ class Supply:
         """Once no node has it: nothing is fast that is not there."""
         kinds = self._nodes["kind"]
         if kind >= 0 and not (kinds == kind).any():
+            self._seen = None
             del self.types[kind]
             kinds[kinds > kind] -= 1
+
+
+def _bytes(*of: Table | np.void) -> list[bytes]:
+    return [one.tobytes() for one in of]

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from prometheus_client.exposition import generate_latest
 
 from cepheid_operator.discovery import PODS
-from cepheid_operator.extender.answering import FORGED, NOT_UNDERSTOOD, Answers, Case
+from cepheid_operator.extender.answering import (
+    FORGED,
+    NOT_UNDERSTOOD,
+    SAME_SECONDS,
+    Answers,
+    Case,
+)
 from cepheid_operator.extender.index import NODES, PROFILES, Asked, Index
 from cepheid_operator.extender.judging import Judged
 from cepheid_operator.extender.needs import Needs
@@ -49,7 +55,10 @@ class Desk:
         self.telemetry = Telemetry(self.index)
         self.telemetry.ready = ready
         self.cases: list[Case] = []
-        self.answers = Answers(self.index, self.telemetry, self.cases.append, CHOSEN, lambda: NOW)
+        self.now = NOW
+        self.answers = Answers(
+            self.index, self.telemetry, self.cases.append, CHOSEN, lambda: self.now
+        )
 
     def filter(self, thing: Any, *names: str) -> dict[str, Any]:
         body = json.dumps({"Pod": thing, "Nodes": None, "NodeNames": names}).encode()
@@ -125,6 +134,37 @@ def test_what_was_filtered_is_noted_with_all_that_was_found() -> None:
     assert case.names == list(NAMES)
     assert case.asked.needs.memory_gb == 40.0
     assert case.judged.verdicts.tolist() == [2, 0, 0, 1, 0]
+
+
+def test_scores_are_those_of_the_judgement_that_filtered() -> None:
+    desk = furnished()
+    left = desk.filter(TRAIN, *NAMES)["NodeNames"]
+    (case,) = desk.cases
+    judged = dict(zip(case.names, case.judged.scores.tolist(), strict=True))
+    desk.index.see(NODES, node("good", facts(lost(0), lost(1))), False)
+    assert desk.prioritize(TRAIN, *left) == {name: judged[name] for name in left}
+    assert desk.count('requests_total{known="known",verb="prioritize"}') == 1
+
+
+@pytest.mark.parametrize("changed", ["time", "clock", "nodes", "pod"])
+def test_another_question_is_judged_anew(changed: str) -> None:
+    desk = furnished()
+    left = desk.filter(TRAIN, *NAMES)["NodeNames"]
+    desk.index.see(NODES, node("good", facts(lost(0), lost(1))), False)
+    asked = TRAIN
+    match changed:
+        case "time":
+            desk.now += SAME_SECONDS
+        case "clock":
+            desk.now -= 1
+        case "nodes":
+            left = left[1:] + left[:1]
+        case "pod":
+            asked = pod(owner=owned_by("train"), gpus=2)
+    fresh = Desk(desk.index)
+    fresh.now = desk.now
+    assert desk.prioritize(asked, *left) == fresh.prioritize(asked, *left)
+    assert fresh.prioritize(asked, *left)["good"] < 10
 
 
 def test_until_everything_was_listed_every_node_is_as_good_as_any_other() -> None:

@@ -14,7 +14,6 @@ from cepheid_operator.extender.judging import (
     MOST_SCORE,
     ROUGH_GB,
     SPAN,
-    UNKNOWN,
     WEIGHTS,
     Judged,
     Verdict,
@@ -22,6 +21,7 @@ from cepheid_operator.extender.judging import (
 )
 from cepheid_operator.extender.needs import Needs
 from cepheid_operator.extender.supply import Gpu, Node, Supply, node_of
+from cepheid_operator.extender.views import UNKNOWN
 from tests import REPOSITORY
 from tests.unit.operator.extender.world import A10, A100, NOW, T4, facts, gpu, lost, node
 

@@ -1,6 +1,8 @@
 """What nodes have, as far as it may be believed."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -307,6 +309,64 @@ def test_a_new_node_takes_the_room_of_one_that_went_and_of_no_other() -> None:
     for name, count in (("c", 3), ("d", 4)):
         supply.put(Node(name, A10, count))
     assert supply.take(["b", "c", "d"])[0]["allocatable"].tolist() == [2, 3, 4]
+
+
+A = Node("a", A10, 2, (Gpu(24.0, 3.0, empty=True), Gpu(24.0)), valid_until=NOW + 60)
+B = Node("b", T4, 1, (Gpu(16.0),), valid_until=NOW + 60)
+
+
+def of_both() -> Supply:
+    supply = Supply()
+    for one in (A, B, replace(B, name="another like b")):
+        supply.put(one)
+    return supply
+
+
+def test_what_changes_nothing_is_not_looked_at_again() -> None:
+    supply = of_both()
+    view = supply.view(["a", "b"], NOW)
+    supply.put(A)
+    supply.hold("nowhere", 1, 0.5)
+    supply.drop("nowhere")
+    assert supply.view(["a", "b"], NOW + 59) is view
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda supply: supply.put(replace(A, gpus=(A.gpus[1], A.gpus[0]))),
+        lambda supply: supply.put(replace(A, allocatable=3)),
+        lambda supply: supply.put(replace(A, gpu_type=T4)),
+        lambda supply: supply.put(replace(B, gpu_type="")),
+        lambda supply: supply.put(Node("c", A10, 4)),
+        lambda supply: supply.hold("b", 1, 1.0),
+        lambda supply: supply.hold("b", 0, 0.5),
+        lambda supply: supply.drop("b"),
+    ],
+)
+def test_what_changes_is_seen(change: Callable[[Supply], None]) -> None:
+    supply, names = of_both(), ["a", "b", "c"]
+    before = supply.view(names, NOW)
+    change(supply)
+    after = supply.view(names, NOW)
+    assert after.nodes.tobytes() != before.nodes.tobytes() or (after.choice != before.choice).any()
+    assert after.nodes.tobytes() == supply.take(names)[0].tobytes()
+
+
+def test_what_expires_is_seen_also_where_a_clock_is_set_back() -> None:
+    supply, names = of_both(), ["a", "b"]
+    assert supply.view(names, NOW).fresh.tolist() == [True, True]
+    supply.put(replace(B, valid_until=NOW + 5))
+    assert supply.view(names, NOW + 10).fresh.tolist() == [True, False]
+    assert supply.view(names, NOW).fresh.tolist() == [True, True]
+
+
+def test_other_nodes_are_others_in_another_order_too() -> None:
+    supply = of_both()
+    for names in (["a", "b"], ["b", "a"], ["b"], []):
+        assert supply.view(names, NOW).nodes["count"].tolist() == [
+            {"a": 2, "b": 1}[name] for name in names
+        ]
 
 
 def test_what_is_taken_is_a_copy() -> None:
