@@ -174,6 +174,7 @@ class Acting:
         try:
             broken = self._list_profiles()
             kinds = relist(self._lister, self.cluster, alive) | self._list_trials()
+            self.cluster.look_again()
             self._finish_abandoned()
         except ApiError as problem:
             # Also a refusal: an API server that begins refuses what it allows a second later.

@@ -27,8 +27,6 @@ class Index(Protocol):
 
     def unreadable(self, served: Served) -> None: ...
 
-    def look_again(self) -> None: ...
-
 
 def relist(
     server: ApiServer,
@@ -48,7 +46,6 @@ def relist(
     must = (*needed, PODS)
     for served in must:
         fill(served)
-    index.look_again()
     return frozenset({*found, *must})
 
 

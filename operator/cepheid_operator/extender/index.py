@@ -152,9 +152,6 @@ class Index:
         """Pods of such jobs are of none that is known."""
         self.relisted(served, self.known(served), set())
 
-    def look_again(self) -> None:
-        """At pods whose job was seen after them."""
-
     # What a scheduler wants.
 
     def asked(self, pod: Raw) -> Asked:

@@ -121,7 +121,10 @@ class Following:
     def _look_after_watch(self) -> None:
         """A kind that was deleted, or whose right was taken away, ends all watches."""
         watch = self._watch
-        if watch is None or watch.running:
+        if watch is None:
+            return
+        if watch.running:
+            self._troubles.over(WATCHING)
             return
         self._telemetry.watch_restarts.inc()
         failure = watch.failure

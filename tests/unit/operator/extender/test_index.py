@@ -239,7 +239,6 @@ def test_in_whatever_order_things_are_seen_the_same_is_known(order: tuple[int, .
     ]
     index = filled(*(events[place] for place in order))
     index.see(*events[3], False)  # as a list, in which pods come last, does
-    index.look_again()
     assert packed(index) == 1 - 2 / 4
     assert spared(index) == pytest.approx(0.4)
     assert index.counts() == {"nodes": 1, "pods": 1, "jobs": 1, "runs": 1}
