@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from cepheid_operator.extender.judging import UNKNOWN, judge
+from cepheid_operator.extender.judging import judge
 from cepheid_operator.extender.needs import Needs, Run, needs_of, usual
 from cepheid_operator.extender.supply import Gpu, Node, Supply
+from cepheid_operator.extender.views import UNKNOWN
 
 A100, T4, ODD = "NVIDIA-A100-PCIE-40GB", "Tesla-T4", "Nobody-Knows-9000"
 
