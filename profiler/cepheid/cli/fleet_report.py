@@ -64,7 +64,7 @@ def fleet_report(
     says = [*seen.says, *_hogs(runs, begin, now, place)]
     from dataclasses import replace
 
-    from cepheid.plots.album import Sheet, write
+    from cepheid.plots.file import Sheet, write
     from cepheid.plots.fleet import fleet_page
 
     page = fleet_page(replace(seen, says=says))
@@ -158,14 +158,9 @@ def _week(runs: "Sequence[JobProfile]", period: "Period", offset: "Offset") -> "
 
 def _hogs(runs: "Sequence[JobProfile]", begin: datetime, now: datetime, place: Place) -> list[str]:
     """Who held what others waited for, in a sentence each."""
-    from cepheid.reports.contention.hogs import HogRow, Question, hogs
+    from cepheid.reports.contention.hogs import Question, worst
     from cepheid.reports.words import sentence
 
-    found = hogs(runs, Question(since=begin, now=now, nodes=nodes_at(place)))
-    worst: dict[str, HogRow] = {}
-    for row in found.rows:
-        worst.setdefault(row.who, row)
-    named = [*worst.values()][:MOST_HOGS]
-    said = [f"{row.who}: {row.why}. {sentence(row.advice)}" for row in named]
-    left = len(worst) - len(said)
-    return [*said, f"`cepheid hogs` names {left} more."] if left > 0 else said
+    found = worst(runs, Question(since=begin, now=now, nodes=nodes_at(place)), MOST_HOGS)
+    said = [f"{row.who}: {row.why}. {sentence(row.advice)}" for row in found.rows]
+    return [*said, f"`cepheid hogs` names {found.others} more."] if found.others else said

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Generic, TextIO, TypeVar
+from itertools import islice
+from typing import Any, Generic, NamedTuple, TextIO, TypeVar
 
 from cepheid.reports.plain import clipped, padded, plain, width
 
@@ -20,6 +21,8 @@ GAP = "  "
 NOTHING = "-"
 COLUMNS = 80
 LEAST_COLUMNS = 40
+ALWAYS = 9
+LINES_AT_ONCE = 1000
 Row = TypeVar("Row")
 
 
@@ -72,7 +75,10 @@ def document(content: Any, output: Output) -> None:
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    # Many at once: where output is not buffered each write is one of the system's calls.
+    remaining = iter(lines)
+    while some := [f"{line}\n" for line in islice(remaining, LINES_AT_ONCE)]:
+        sys.stdout.write("".join(some))
 
 
 def screen_columns() -> int:
@@ -82,43 +88,72 @@ def screen_columns() -> int:
 
 def table(rows: Sequence[Row], columns: Sequence[Column[Row]], most: int) -> list[str]:
     """Its lines, the titles first, none wider than `most`."""
-    cells = {one.title: _cells(rows, one) for one in columns}
-    # A long table says the same few things again and again: each is measured and cut once.
-    texts = {title: list(dict.fromkeys(cells[title])) for title in cells}
-    used = [one for one in columns if any(texts[one.title]) or one.matters == 9]  # noqa: PLR2004
-    shown, widths = _fitted(used, texts, most)
-    titles = GAP.join(padded(one.title, widths[one.title], right=one.right) for one in shown)
-    laid = []
+    shown = _shown(rows, columns, most)
+    least = {one.column.title: one.least for one in shown}
+    natural = {one.column.title: one.natural for one in shown}
+    left = most - sum(least.values()) - len(GAP) * (len(shown) - 1)
+    widths = _shared(least, natural, left)
+    titles, laid = [], []
     for one in shown:
-        fitting = {text: _laid(text, one, widths[one.title]) for text in texts[one.title]}
-        laid.append([fitting[text] for text in cells[one.title]])
+        room, right = widths[one.column.title], one.column.right
+        titles.append(padded(one.column.title, room, right=right))
+        fitting = {text: _laid(said, one.column, room) for text, said in one.texts.items()}
+        laid.append(map(fitting.__getitem__, one.cells))
     lines = map(GAP.join, zip(*laid, strict=True))
-    return [titles.rstrip(), *[line.rstrip() for line in lines]]
+    return [GAP.join(titles).rstrip(), *map(str.rstrip, lines)]
 
 
-def _cells(rows: Sequence[Row], column: Column[Row]) -> list[str]:
-    raw = list(map(column.cell, rows))
-    instead = {text: harmless for text in {*raw} if (harmless := plain(text).strip()) != text}
-    return [instead.get(text, text) for text in raw] if instead else raw
+class _Filled(NamedTuple):
+    """A column with what stands in it."""
+
+    column: Column[Any]
+    cells: Sequence[str]
+    """A text for each row, as it came."""
+    texts: Mapping[str, str]
+    """How each of them is shown. A long table says the same few things again and again: each is
+    made harmless, measured and cut once."""
+    natural: int
+    """As wide as it would be."""
+
+    @property
+    def least(self) -> int:
+        """As wide as it must be."""
+        if self.column.least is None:
+            return self.natural
+        return min(self.natural, max(self.column.least, len(self.column.title)))
+
+
+def _shown(rows: Sequence[Row], columns: Sequence[Column[Row]], most: int) -> list[_Filled]:
+    """What matters most first, as long as there is room: the cells of others are not even made."""
+    found: dict[str, _Filled] = {}
+    room = most
+    for one in sorted(columns, key=lambda one: -one.matters):
+        stays = one.matters == ALWAYS
+        if not stays and len(one.title) > room and _says_anything(rows, one):
+            break
+        filled = _filled(rows, one)
+        if not stays and not any(filled.texts.values()):
+            continue
+        if not stays and filled.least > room:
+            break
+        found[one.title] = filled
+        room -= filled.least + len(GAP)
+    return [found[one.title] for one in columns if one.title in found]
+
+
+def _says_anything(rows: Sequence[Row], column: Column[Row]) -> bool:
+    return any(plain(column.cell(row)).strip() for row in rows)
+
+
+def _filled(rows: Sequence[Row], column: Column[Row]) -> _Filled:
+    cells = list(map(column.cell, rows))
+    texts = {text: plain(text).strip() for text in {*cells}}
+    return _Filled(column, cells, texts, max([len(column.title), *map(width, texts.values())]))
 
 
 def _laid(text: str, column: Column[Row], room: int) -> str:
     cut = clipped(text or NOTHING, room, middle=column.middle)
     return padded(cut, room, right=column.right)
-
-
-def _fitted(
-    columns: Sequence[Column[Row]], texts: Mapping[str, Sequence[str]], most: int
-) -> tuple[list[Column[Row]], dict[str, int]]:
-    shown = list(columns)
-    natural = {one.title: max([len(one.title), *map(width, texts[one.title])]) for one in columns}
-    while True:
-        least = {one.title: _least(one, natural[one.title]) for one in shown}
-        room = most - sum(least.values()) - len(GAP) * (len(shown) - 1)
-        if room >= 0 or all(one.matters == 9 for one in shown):  # noqa: PLR2004
-            break
-        shown.remove(min(reversed(shown), key=lambda one: one.matters))
-    return shown, _shared(least, natural, room)
 
 
 def _shared(least: Mapping[str, int], natural: Mapping[str, int], room: int) -> dict[str, int]:
@@ -132,10 +167,6 @@ def _shared(least: Mapping[str, int], natural: Mapping[str, int], room: int) -> 
             widths[title] += 1
         room -= len(short[:room])
     return widths
-
-
-def _least(column: Column[Row], natural: int) -> int:
-    return natural if column.least is None else min(natural, max(column.least, len(column.title)))
 
 
 def in_json(content: Any) -> str:

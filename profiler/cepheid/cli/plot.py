@@ -58,10 +58,11 @@ def plot(
     with place.open() as jobs:
         profiles = _profiles(jobs, wanted, place.namespace, kind)
         subjects = [*_subjects(jobs, profiles, kind)]
-    from cepheid.plots import album
+    from cepheid.plots.album import sheets
+    from cepheid.plots.file import write
 
-    for sheet in album.sheets(subjects, kind):
-        typer.echo(str(album.write(sheet, folder, prefix)))
+    for sheet in sheets(subjects, kind):
+        typer.echo(str(write(sheet, folder, prefix)))
 
 
 def _profiles(

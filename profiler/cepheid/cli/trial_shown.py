@@ -98,7 +98,7 @@ def show_one(look: Look, output: Output) -> None:
 
 
 def draw(look: Look, path: Path) -> Path:
-    from cepheid.plots.album import Sheet, write
+    from cepheid.plots.file import Sheet, write
     from cepheid.plots.trial import trial_page
 
     return write(Sheet(path.stem, trial_page(look.name, look.spec, look.status)), path.parent)

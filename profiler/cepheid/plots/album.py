@@ -1,32 +1,21 @@
-"""Which pages are there of these jobs, and where do they go?"""
+"""Which pages are there of these jobs?"""
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from cepheid.errors import CepheidError
 from cepheid.jobprofile import JobProfile
 from cepheid.plots import heading, summary
 from cepheid.plots.bars import bars
+from cepheid.plots.file import Sheet
 from cepheid.plots.kinds import Kind
 from cepheid.plots.overlay import MOST_JOBS, overlay
-from cepheid.plots.page import Page, render
+from cepheid.plots.page import Page
 from cepheid.plots.subject import Subject
 from cepheid.plots.timeline import silent, timeline
 from cepheid.plots.waterfall import waterfall
 from cepheid.plots.wording import in_file_name
 
 KEEPS_SERIES = "`cepheid run --granularity time-series` keeps the course of a run"
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A page, and what its file is called."""
-
-    stem: str
-    page: Page
 
 
 def sheets(subjects: Sequence[Subject], kind: Kind = Kind.ALL) -> list[Sheet]:
@@ -127,37 +116,4 @@ def summary_page(profiles: Sequence[JobProfile]) -> Page:
         tiles=summary.tiles(profiles),
         charts=summary.summary(profiles),
         table=summary.table(profiles),
-    )
-
-
-def write(sheet: Sheet, folder: Path, prefix: str = "") -> Path:
-    """The path of the page, whole or not at all. The same job's page of before is replaced."""
-    path = folder / f"{prefix}{sheet.stem}.html"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, half = tempfile.mkstemp(prefix=".cepheid-", suffix=".html", dir=folder)
-    except OSError as problem:
-        raise _unwritable(folder, problem) from problem
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(render(sheet.page))
-        # As any file that a program writes: mkstemp's own is for its user alone.
-        Path(half).chmod(0o666 & ~_umask())
-        Path(half).replace(path)
-    except OSError as problem:
-        Path(half).unlink(missing_ok=True)
-        raise _unwritable(folder, problem) from problem
-    return path
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def _unwritable(folder: Path, problem: OSError) -> CepheidError:
-    return CepheidError(
-        f"no page can be written to {folder}: {problem.strerror}",
-        hint="name another folder with -o; a page takes 5 MB",
     )

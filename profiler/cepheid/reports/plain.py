@@ -6,6 +6,7 @@ character that is none.
 """
 
 import unicodedata
+from functools import lru_cache
 
 NOT_SHOWN = "\N{REPLACEMENT CHARACTER}"
 CUT = "\N{HORIZONTAL ELLIPSIS}"
@@ -22,7 +23,7 @@ def width(text: str) -> int:
     """In columns: wide ones take two, accents none."""
     if text.isascii():
         return len(text)
-    return sum(_columns(one) for one in text)
+    return sum(map(_columns, text))
 
 
 def clipped(text: str, columns: int, *, middle: bool = False) -> str:
@@ -47,8 +48,8 @@ def _beginning(text: str, columns: int) -> str:
 
 def padded(text: str, columns: int, *, right: bool = False) -> str:
     """`right` puts it at the right edge, as figures stand."""
-    space = " " * max(0, columns - width(text))
-    return space + text if right else text + space
+    characters = columns - width(text) + len(text)
+    return text.rjust(characters) if right else text.ljust(characters)
 
 
 def _instead(one: str) -> str:
@@ -56,6 +57,8 @@ def _instead(one: str) -> str:
     return " " if one.isspace() and one not in "\x1c\x1d\x1e\x1f\x85" else NOT_SHOWN
 
 
+# The same few characters, in thousands of names.
+@lru_cache(maxsize=4096)
 def _columns(one: str) -> int:
     # By its kind: vowel signs of Hindi, or what makes a heart an emoji, have no combining class.
     if unicodedata.category(one) in {"Mn", "Me"}:

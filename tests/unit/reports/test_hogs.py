@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cepheid.jobprofile import HeldBackBy, JobProfile, Outcome, Reason, Spread, Usage
-from cepheid.reports.contention.hogs import BY, EXEMPT, HogRow, Hogs, Question, hogs
+from cepheid.reports.contention.hogs import BY, EXEMPT, HogRow, Hogs, Question, hogs, worst
 from tests import REPOSITORY
 from tests.unit.history.strategies import BEGIN, several
 from tests.unit.reports.contended import DAY, GIB, NODES, hour, idle, ran, waits
@@ -58,6 +58,24 @@ def test_the_example_by_hand(nodes: Any) -> None:
     assert (row.waiting_jobs, row.waiting_users) == (2, 2)
     assert row.why == "6 GPUs held, where a fair share was 2.67; the most by bert"
     assert row.advice == "hold 3 GPUs while others wait, and queue the rest"
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 5])
+def test_the_worst_are_the_first_rows_of_each_hog_without_who_is_exempt(most: int) -> None:
+    label = {EXEMPT[0]: EXEMPT[1]}
+    jobs = [
+        idle(ran("dan", 9, 20, gpus=2, labels=label)),
+        idle(ran("eve", 9, 20, gpus=1)),
+        idle(ran("lin", 9, 20, gpus=1, name="notebook")),
+        *example(),
+    ]
+    question = Question(since=hour(0), now=hour(24), nodes=NODES)
+    rows = hogs(jobs, question).rows
+    people = [row.who for row in rows]
+    each = [row for place, row in enumerate(rows) if people.index(row.who) == place]
+    assert len(rows) > len(each) > 1
+    found = worst(jobs, question, most)
+    assert (list(found.rows), found.others) == (each[:most], max(0, len(each) - most))
 
 
 def test_the_documentation_has_the_same_figures() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 
 from cepheid.annotations.codec import HOG_EXEMPT
 from cepheid.history.rows import microseconds
@@ -103,21 +104,18 @@ class Question:
     """What the cluster has; without, what the jobs' GPUs show."""
 
 
+@dataclass(frozen=True, slots=True)
+class Worst:
+    rows: tuple[HogRow, ...]
+    """One of each hog, the worst first."""
+    others: int
+    """Hogs that there are besides."""
+
+
 def hogs(profiles: Iterable[JobProfile], question: Question) -> Hogs:
-    runs = list(profiles)
-    labels = {EXEMPT, *question.exempt}
-    scene = Scene(
-        runs=runs,
-        inventory=_inventory(runs, question.nodes),
-        window=(microseconds(question.since), microseconds(question.now)),
-        who=BY[question.by],
-        is_exempt=lambda profile: not labels.isdisjoint(profile.labels.items()),
-    )
+    scene = _scene(profiles, question)
     special = list(named(scene))
-    counted = [one for one in special if one.seconds >= question.least_seconds]
-    beyond = list(beyond_shares(scene, question.least_seconds))
-    found = [*counted, *_unexplained(beyond, counted)]
-    found.sort(key=lambda one: (_ORDER[one.pool.resource], -one.excess, one.owner))
+    found = _found(scene, special, question.least_seconds)
     blamed = {one.owner for one in found}
     missed = [one for one in special if one.owner not in blamed]
     missed += heavy(scene, but=blamed)
@@ -134,6 +132,39 @@ def hogs(profiles: Iterable[JobProfile], question: Question) -> Hogs:
             if not scene.people[one.owner].is_exempt
         ),
     )
+
+
+def worst(profiles: Iterable[JobProfile], question: Question, most: int) -> Worst:
+    """As `hogs` has them, for who has room for a few: of the others no rows are made."""
+    scene = _scene(profiles, question)
+    first: dict[str, Finding] = {}
+    for one in _found(scene, list(named(scene)), question.least_seconds):
+        person = scene.people[one.owner]
+        if not person.is_exempt:
+            first.setdefault(person.name, one)
+    rows = [_row(scene, one, Verdict.HOG) for one in islice(first.values(), most)]
+    return Worst(tuple(rows), len(first) - len(rows))
+
+
+def _scene(profiles: Iterable[JobProfile], question: Question) -> Scene:
+    runs = list(profiles)
+    labels = {EXEMPT, *question.exempt}
+    return Scene(
+        runs=runs,
+        inventory=_inventory(runs, question.nodes),
+        window=(microseconds(question.since), microseconds(question.now)),
+        who=BY[question.by],
+        is_exempt=lambda profile: not labels.isdisjoint(profile.labels.items()),
+    )
+
+
+def _found(scene: Scene, special: Sequence[Finding], least_seconds: float) -> list[Finding]:
+    """All that somebody is blamed for, the worst first."""
+    counted = [one for one in special if one.seconds >= least_seconds]
+    beyond = list(beyond_shares(scene, least_seconds))
+    found = [*counted, *_unexplained(beyond, counted)]
+    found.sort(key=lambda one: (_ORDER[one.pool.resource], -one.excess, one.owner))
+    return found
 
 
 _ORDER = {resource: place for place, resource in enumerate(Resource)}

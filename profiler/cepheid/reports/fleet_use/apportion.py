@@ -5,7 +5,7 @@ GPUs that nobody listed, and nodes of a large job that its record does not name,
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -56,12 +56,12 @@ def models_held(profile: JobProfile) -> Models:
     return counts
 
 
-def _by_user(profile: JobProfile, _run: Ran, _offset: Offset) -> Iterator[Share]:
-    yield Share(profile.user or profile.service_account or UNKNOWN, 1.0)
+def _by_user(profile: JobProfile, _run: Ran, _offset: Offset) -> tuple[Share]:
+    return (Share(profile.user or profile.service_account or UNKNOWN, 1.0),)
 
 
-def _by_namespace(profile: JobProfile, _run: Ran, _offset: Offset) -> Iterator[Share]:
-    yield Share(profile.job.namespace, 1.0)
+def _by_namespace(profile: JobProfile, _run: Ran, _offset: Offset) -> tuple[Share]:
+    return (Share(profile.job.namespace, 1.0),)
 
 
 def _by_hour(_: JobProfile, run: Ran, offset: Offset) -> Iterator[Share]:
@@ -131,7 +131,7 @@ def _only_node(profile: JobProfile) -> str:
 
 _HOURS = tuple(f"{hour:02}:00" for hour in range(HOURS_A_DAY))
 
-SHARING: Mapping[By, Callable[[JobProfile, Ran, Offset], Iterator[Share]]] = {
+SHARING: Mapping[By, Callable[[JobProfile, Ran, Offset], Iterable[Share]]] = {
     By.USER: _by_user,
     By.NAMESPACE: _by_namespace,
     By.HOUR: _by_hour,

@@ -146,7 +146,9 @@ def usages(
         _add(total, job, everything)
         for by, sums in groups.items():
             for share in SHARING[by](profile, run, offset):
-                _add(sums.setdefault(share.group, _Sums()), job, share)
+                if share.group not in sums:
+                    sums[share.group] = _Sums()
+                _add(sums[share.group], job, share)
     in_all = _row(TOTAL, total)
     return {
         by: UsageReport(_rows(by, sums), in_all, running, not_believed, tuple(unpriced))
