@@ -49,6 +49,7 @@ _MODELS: tuple[tuple[str, float, float, float | None, float, float], ...] = (
     ("V100 32", 25, 250, 112, 900, 32),
     ("V100", 25, 250, 112, 900, 16),
     ("P100", 28, 250, None, 732, 16),
+    ("K80", 26, 149, None, 240, 12),  # one of the two on a board, as nvidia-smi lists them
     ("MI300X", 140, 750, 1307, 5300, 192),
     ("MI250", 90, 560, 362, 3277, 128),
     ("MI210", 40, 300, 181, 1638, 64),

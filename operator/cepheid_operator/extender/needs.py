@@ -191,8 +191,9 @@ def usual(types: Collection[str]) -> dict[str, float]:
 
 def peak(kind: str) -> float | None:
     """Dense FP16 of the tensor pipes where there are some, else what the memory's bandwidth is
-    worth beside a T4's."""
+    worth beside a V100's, the oldest that has some: beside a T4's, which has little bandwidth, a
+    P100 would pass for faster than a V100."""
     peaks = peaks_of(kind)
     if peaks is None:
         return None
-    return peaks.tensor_teraflops or 65.0 * peaks.dram_gb_per_second / 320.0
+    return peaks.tensor_teraflops or 125.0 * peaks.dram_gb_per_second / 900.0

@@ -21,6 +21,7 @@ from tests.simgpu.silicon import MODELS
         ("Tesla-T4-SHARED", Peaks(65, 320, 16)),
         ("Tesla V100-SXM2-32GB", Peaks(125, 900, 32)),
         ("Tesla P100-PCIE-16GB", Peaks(None, 732, 16)),
+        ("Tesla-K80", Peaks(None, 240, 12)),
         ("NVIDIA-A100-SXM4-80GB-MIG-3g.40gb", Peaks(312 * 3 / 7, 2039 / 2, 40)),
         ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", Peaks(312 / 7, 2039 / 8, 10)),
         ("NVIDIA Z9000", None),

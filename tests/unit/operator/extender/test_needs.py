@@ -251,8 +251,14 @@ def test_a_best_type_that_the_cluster_does_not_have_leaves_what_runs_tell() -> N
 
 def test_the_peak_of_a_gpu_without_tensor_pipes_is_what_its_memory_is_worth() -> None:
     assert peak(T4) == 65.0
-    assert peak("Tesla-P100-PCIE-16GB") == pytest.approx(65.0 * 732 / 320)
+    assert peak("Tesla-P100-PCIE-16GB") == pytest.approx(125.0 * 732 / 900)
     assert peak("Brand-New") is None
+
+
+def test_the_newer_is_the_faster_for_a_job_that_never_ran() -> None:
+    kinds = ["Tesla-K80", "Tesla-P100-PCIE-16GB", "Tesla-V100-SXM2-16GB", A100]
+    speeds = needs_of(1, [], None, kinds).speeds
+    assert sorted(speeds, key=speeds.__getitem__) == kinds
 
 
 RUNS = st.builds(
