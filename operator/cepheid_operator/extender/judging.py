@@ -15,8 +15,9 @@ Every other node has a score, the weighted mean of what speaks for it, each 0 to
               for as long as the pod will run: what is beyond the horizon counts as half free
     apart     how seldom it would draw on the node for input while others do: jobs whose pulses
               leave each other room may share one, two that always wait for data should not
-    pack      how few GPUs would be left over there: large jobs need whole nodes. Of GPUs that are
-              shared in turns it says nothing, since it would crowd them
+    pack      how much room it leaves to large jobs, which need whole nodes: half of it how few GPUs
+              would be left over there, half whether it leaves those nodes alone that are entirely
+              free. Of GPUs that are shared in turns it says nothing, since it would crowd them
     sound     the share of the GPUs that it could be given which are well and roomy
 
 What is not known is neutral, the same for all nodes.
@@ -33,12 +34,14 @@ from cepheid_operator.extender.needs import Needs
 from cepheid_operator.extender.supply import Supply
 from cepheid_operator.extender.views import UNKNOWN, Bools, Counts, Floats, View, could_be_given
 
-WEIGHTS = {"type": 5.0, "fit": 1.0, "free": 1.5, "apart": 1.5, "pack": 1.0, "sound": 1.0}
+WEIGHTS = {"type": 5.0, "fit": 1.0, "free": 1.5, "apart": 1.5, "pack": 2.0, "sound": 1.0}
 MOST_SCORE = 10
 """Of an extender; kube-scheduler multiplies it by the weight of its configuration, and by ten."""
-SPAN = 0.25
-"""Nodes that differ by so much or more have the highest score and 0; less keeps to its share, so
-that the scheduler's own scores decide where ours hardly differ."""
+SPAN = 0.09
+"""A node that is worse than the best by so much or more has 0; less keeps to its share, so that the
+scheduler's own scores decide where ours hardly differ. There are ten steps: were they spread over
+all nodes up to the worst, `pack` would be lost in the rounding between two nodes of one type, and
+the scheduler's own scores, which spread pods, would break up both."""
 
 
 ROUGH_GB = 0.5
@@ -67,9 +70,7 @@ class Judged:
         """0 to 10, the best one that is not excluded being 10 or near it."""
         takes = self.verdicts == Verdict.TAKES
         best = self.score[takes].max(initial=0.0)
-        worst = self.score[takes].min(initial=best)
-        span = max(SPAN, best - worst)
-        whole = np.rint(MOST_SCORE * (1.0 - (best - self.score) / span))
+        whole = np.rint(MOST_SCORE * (1.0 - (best - self.score) / SPAN))
         clipped: NDArray[np.int64] = np.clip(whole, 0, MOST_SCORE).astype(np.int64)
         return clipped
 
@@ -160,7 +161,20 @@ def _free(view: View, room: _Room, needs: Needs) -> Floats:
 def _pack(view: View, needs: Needs) -> Floats:
     after = np.clip(view.left - needs.gpus, 0, None)
     packed = 1.0 - after / np.maximum(1, view.nodes["allocatable"])
-    found: Floats = np.where(view.shared | (view.nodes["allocatable"] == 0), UNKNOWN, packed)
+    known = np.where(view.shared | (view.nodes["allocatable"] == 0), UNKNOWN, packed)
+    found: Floats = (known + _kept_whole(view, needs)) / 2
+    return found
+
+
+def _kept_whole(view: View, needs: Needs) -> Floats:
+    """1 but for nodes of the largest size that are entirely free, where it is the share of them
+    that would be left: none of the last one, nearly all of many, where one less matters little."""
+    sizes = np.where(view.shared | view.nodes["divided"], 0, view.nodes["allocatable"])
+    largest = sizes.max(initial=0)
+    if needs.gpus >= largest:
+        return np.ones(len(sizes))
+    whole = (sizes == largest) & (view.left == largest)
+    found: Floats = 1.0 - whole / max(1, whole.sum())
     return found
 
 

@@ -57,4 +57,5 @@ def test_gpus_that_are_shared_in_turns_are_not_packed() -> None:
     supply.hold("crowded", 8, 1.0)
     supply.hold("held", 3, 1.0)
     pack = judge(supply, ["shared", "crowded", "whole", "held"], Needs(1), 0.0).parts["pack"]
-    assert pack.tolist() == [UNKNOWN, UNKNOWN, 0.25, 1.0]
+    neutral = (UNKNOWN + 1.0) / 2
+    assert pack.tolist() == [neutral, neutral, (0.25 + 0.0) / 2, 1.0]

@@ -49,8 +49,10 @@ def judged(index: Index, *names: str, asks: int = 1, **more: Any) -> Judged:
 
 
 def packed(index: Index, name: str = "gpu-a", asks: int = 1) -> float:
-    """Tells how many of the node's GPUs are held: 1 - (left - asked) / allocatable."""
-    return float(judged(index, name, asks=asks).parts["pack"][0])
+    """Tells how many of the node's GPUs are held: 1 - (left - asked) / allocatable. That is half of
+    `pack`; the other half is 1, but for a node that is entirely free."""
+    pack = float(judged(index, name, asks=asks).parts["pack"][0])
+    return 2 * pack - (1.0 if pack >= 0.5 else 0.0)
 
 
 def spared(index: Index, name: str = "gpu-a") -> float:

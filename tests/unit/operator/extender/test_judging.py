@@ -295,12 +295,48 @@ def test_two_that_wait_for_data_are_kept_apart_and_pulses_that_leave_room_may_sh
     assert seldom.score[2] - seldom.score[1] < always.score[2] - always.score[1]
 
 
-def test_pack_is_how_few_gpus_would_be_left_over() -> None:
-    supply = put(*(made(name, count=8) for name in ("whole", "half", "full")))
+def test_half_of_pack_is_how_few_gpus_would_be_left_over() -> None:
+    supply = put(*(made(name, count=8) for name in ("begun", "half", "full")))
+    supply.hold("begun", 1, 1.0)
     supply.hold("half", 4, 1.0)
     supply.hold("full", 8, 1.0)
-    found = parts(supply, Needs(2), "whole", "half", "full")["pack"]
-    assert found == [1 - 6 / 8, 1 - 2 / 8, 1.0]
+    found = parts(supply, Needs(2), "begun", "half", "full")["pack"]
+    assert found == [(1 - 5 / 8 + 1) / 2, (1 - 2 / 8 + 1) / 2, 1.0]
+
+
+def test_the_fewer_of_the_largest_nodes_are_entirely_free_the_less_is_one_broken_up() -> None:
+    names = ["a", "b", "small", "begun"]
+    supply = put(*(made(name, count=4 if name == "small" else 8) for name in names))
+    supply.hold("begun", 1, 1.0)
+    over = [1 - 7 / 8, 1 - 7 / 8, 1 - 3 / 4, 1 - 6 / 8]
+    both = parts(supply, Needs(1), *names)["pack"]
+    assert both == [(over[0] + 0.5) / 2, (over[1] + 0.5) / 2, (over[2] + 1) / 2, (over[3] + 1) / 2]
+    supply.hold("b", 1, 1.0)
+    last = parts(supply, Needs(1), *names)["pack"]
+    assert last[0] == over[0] / 2
+    assert last[2:] == both[2:]
+
+
+def test_who_needs_a_whole_node_breaks_up_none() -> None:
+    supply = put(made("a", count=8), made("b", count=8))
+    assert parts(supply, Needs(8), "a", "b")["pack"] == [1.0, 1.0]
+
+
+def test_slices_are_no_large_node() -> None:
+    """Of 8 GPUs in 56 slices: they do not hide that the other one is the last that is whole."""
+    supply = put(made("a", count=8), Node("cut", A100, 56, divided=True, valid_until=NOW + 1))
+    assert parts(supply, Needs(1), "a", "cut")["pack"] == pytest.approx([1 / 16, (1 / 56 + 1) / 2])
+
+
+def test_a_small_job_takes_the_node_of_its_type_that_is_begun_however_bad_others_are() -> None:
+    """Ten steps are few: what others have to offer must not round this away."""
+    names = ["whole", "begun", "bad"]
+    supply = put(*(made(n, count=8, kind=T4 if n == "bad" else A100) for n in names))
+    supply.hold("begun", 4, 1.0)
+    found = judge(supply, names, Needs(1, 1, speeds={A100: 1.0, T4: 0.1}), NOW).scores.tolist()
+    assert found[1] == MOST_SCORE
+    assert found[0] < MOST_SCORE / 2
+    assert found[2] == 0
 
 
 def test_sound_is_the_share_of_those_that_it_could_get_which_are_well_and_have_room() -> None:
@@ -335,7 +371,7 @@ def judged_of(*scores: float, out: tuple[int, ...] = ()) -> Judged:
         (judged_of(0.9, 0.9 - SPAN / 2), [10, 5]),
         (judged_of(0.9, 0.9 - SPAN / 10), [10, 9]),
         (judged_of(0.9, 0.9 - 1e-9), [10, 10]),
-        (judged_of(1.0, 0.5, 0.0), [10, 5, 0]),
+        (judged_of(0.9, 0.9 - SPAN / 2, 0.0), [10, 5, 0]),
         (judged_of(1.0, 0.5, 0.5 - SPAN, out=(0,)), [10, 10, 0]),
         (judged_of(0.5, 0.5 - SPAN, 0.0, out=(2,)), [10, 0, 0]),
         (judged_of(0.5, 0.4, out=(0, 1)), [10, 10]),

@@ -115,7 +115,7 @@ def test_of_many_that_are_left_out_a_few_are_named() -> None:
 
 
 def test_a_sentence_for_who_describes_the_pod() -> None:
-    judged = judged_of(0.9, 0.65, 0.9, 0.89, 0.5, out={4: Verdict.ILL})
+    judged = judged_of(0.9, 0.65, 0.9, 0.899, 0.5, out={4: Verdict.ILL})
     told = considered(KNOWN, ["a", "b", "c", "d", "e"], judged, "a", NOON)
     assert sentence(told) == (
         "scores of 5 nodes: a 10, c 10, d 10; 1 left out (e: too few of its GPUs are well: 2 GPUs"
