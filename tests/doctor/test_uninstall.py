@@ -1,6 +1,7 @@
 """An uninstall shows first what goes, and then that goes, and nothing else."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from cepheid.doctor.rights import NEEDED, YOU, grants
 from cepheid.history.in_cluster import connect_to
 from cepheid.jobprofile import to_document
 from cepheid.jobs.kinds import KINDS
+from tests import REPOSITORY
 from tests.cli.conftest import Run
 from tests.cluster.progress import wait_for
 from tests.cluster.rendered import PROMETHEUS
@@ -105,6 +107,18 @@ PASSING = ("events", "events.events.k8s.io", "componentstatuses", "leases.coordi
 """Kinds whose objects come and go with the API server's own work; our Lease is looked at."""
 
 
+OUR_LEASES = ("cepheid-operator", "kube-scheduler")
+
+
+def made_there() -> list[dict[str, Any]]:
+    """By who runs in our namespace, and by the command that makes certificates."""
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {}}
+    leases = [lease | {"metadata": {"name": name, "namespace": "cepheid"}} for name in OUR_LEASES]
+    script = REPOSITORY / "manifests" / "scheduler" / "certificates"
+    made = subprocess.run([script], capture_output=True, check=True)
+    return [*leases, yaml.safe_load(made.stdout)]
+
+
 def standing(api: ApiServer) -> dict[str, dict[str, str]]:
     """All objects of all kinds with their annotations; what is being deleted is gone."""
     kinds = api.admin("api-resources", "--verbs=list,get", "--output=name").split()
@@ -146,11 +160,7 @@ def test_all_that_was_ever_installed_written_or_granted_is_gone_and_nothing_else
         profile = pod_job()
         bert = {"name": "bert", "namespace": "team"}
         made = {"apiVersion": "ai.centaurus.io/v1alpha1", "kind": "JobProfile", "metadata": bert}
-        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-        api.admin.apply(
-            made | to_document(profile),
-            lease | {"metadata": {"name": "cepheid-operator", "namespace": "cepheid"}, "spec": {}},
-        )
+        api.admin.apply(made | to_document(profile), *made_there())
         for command in grants("ann", NEEDED[YOU]).split(" && "):
             program, *typed = command.split()
             assert program == "kubectl"
@@ -160,7 +170,7 @@ def test_all_that_was_ever_installed_written_or_granted_is_gone_and_nothing_else
         assert done.returncode == 0, done.stderr
         assert "3 had annotations" in done.stderr
         leases = api.admin.within("cepheid").items("leases")
-        assert [one for one in leases if one["metadata"]["name"] == "cepheid-operator"] == []
+        assert [one for one in leases if one["metadata"]["name"] in OUR_LEASES] == []
 
         def differ() -> set[str]:
             """The API server takes a moment to forget a definition."""
@@ -201,6 +211,7 @@ def test_annotations_alone_go_at_once_as_the_job_in_the_manifests_asks(
 def test_a_namespace_with_somebody_elses_pod_stays(cepheid: Run, api: ApiServer) -> None:
     api.pod("cepheid", "theirs", NODE)  # which applies the namespace without its label
     api.admin("label", "namespace", "cepheid", _selector())
+    api.admin.apply(*made_there())
     config = str(api.admin.kubeconfig)
     shown = cepheid("uninstall", "-o", "json", KUBECONFIG=config)
     assert "stays: Namespace cepheid: Pod cepheid/theirs" in shown.stderr
@@ -208,7 +219,9 @@ def test_a_namespace_with_somebody_elses_pod_stays(cepheid: Run, api: ApiServer)
     assert cepheid("uninstall", "--yes", KUBECONFIG=config).returncode == 0
     assert "Namespace/cepheid" in left(api)
     assert not {one for one in left(api) if one.startswith("DaemonSet")}
-    assert api.admin.within("cepheid").get("pod", "theirs")
+    within = api.admin.within("cepheid")
+    assert within.get("pod", "theirs")
+    assert within.items("secrets") == within.items("leases") == []  # nobody has our keys
 
 
 def test_pods_that_do_not_end_are_named(api: ApiServer) -> None:

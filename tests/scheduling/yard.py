@@ -109,9 +109,7 @@ class Yard:
             "metadata": {"name": name},
             "spec": {
                 "suspend": True,
-                "template": {
-                    "spec": self._spec(0, "default-scheduler") | {"restartPolicy": "Never"}
-                },
+                "template": {"spec": self.spec(0, DEFAULT) | {"restartPolicy": "Never"}},
             },
         }
         self._there.apply(made)
@@ -172,7 +170,7 @@ class Yard:
             owner = {key: job["metadata"][key] for key in ("name", "uid")}
             about = {"apiVersion": "batch/v1", "kind": "Job", "controller": True}
             metadata["ownerReferences"] = [about | owner]
-        spec = self._spec(gpus, scheduler)
+        spec = self.spec(gpus, scheduler)
         if node is not None:
             spec["nodeName"] = f"{self.name}-{node}"
         self._there.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
@@ -199,7 +197,7 @@ class Yard:
         selector = f"--field-selector=involvedObject.name={pod},reason={reason}"
         return self._there.items("events", selector)
 
-    def _spec(self, gpus: int, scheduler: str) -> Document:
+    def spec(self, gpus: int = 1, scheduler: str = SCHEDULER) -> Document:
         asked: Document = {"cpu": "1"}
         if gpus:
             asked["nvidia.com/gpu"] = str(gpus)

@@ -16,8 +16,8 @@ from functools import partial
 from typing import TypeVar
 
 from cepheid.annotations import codec
-from cepheid.annotations.codec import DOMAIN
-from cepheid.annotations.job_codec import decode_job
+from cepheid.annotations.codec import DOMAIN, PREFIX
+from cepheid.annotations.job_codec import OF_PEOPLE, decode_job
 from cepheid.annotations.job_facts import BestPlacement
 from cepheid.jobprofile import ProfileError, from_document
 from cepheid.jobs import fields
@@ -61,6 +61,8 @@ class Job:
     """It has a best placement that no trial wrote."""
     malformed: bool = False
     """It has one that a trial wrote, of another version or damaged."""
+    created: str = ""
+    """As Kubernetes writes it: the later one is the greater one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +274,8 @@ class Index:
         series = None if isinstance(top, LeftAlone) else top.series
         lineage = Lineage(namespace, series_of(whole, series), template_of(whole))
         self._forget_job(uid)
-        job = self._jobs[uid] = Job(lineage, *_best(thing))
+        created = fields.name(metadata, "creationTimestamp") or ""
+        job = self._jobs[uid] = Job(lineage, *_best(thing), created)
         for key in keys_of(lineage) if job.best is not None else ():
             self._tried[key].add(uid)
 
@@ -290,9 +293,10 @@ class Index:
         return job if job is not None and job.lineage.namespace == owned.namespace else None
 
     def _tried_of(self, lineage: Lineage) -> BestPlacement | None:
-        """What a trial of another run of the same job found."""
+        """What a trial of another run of the same job found: of the latest one."""
         uids = {uid for key in keys_of(lineage) for uid in self._tried.get(key, ())}
-        return self._jobs[min(uids)].best if uids else None
+        latest = max(uids, key=lambda uid: (self._jobs[uid].created, uid), default=None)
+        return None if latest is None else self._jobs[latest].best
 
     def _lookup(self, reference: Reference, _namespace: str) -> Raw | Unknown | None:
         return self._owners.get(reference.uid)
@@ -368,8 +372,10 @@ def _earlier(thing: Raw) -> Earlier | ProfileError | None:
 
 
 def _claims(pod: Raw) -> bool:
-    """A pod without a node has no annotation of ours: only an agent writes any, on its own node."""
-    return any(codec.is_ours(key) for key, _ in fields.pairs(pod, "metadata", "annotations"))
+    """A pod without a node has no annotation of ours: only an agent writes any, on its own node.
+    Some are for people to write."""
+    keys = [key for key, _ in fields.pairs(pod, "metadata", "annotations") if codec.is_ours(key)]
+    return any(key.removeprefix(PREFIX) not in OF_PEOPLE for key in keys)
 
 
 def _best(job: Raw) -> tuple[BestPlacement | None, bool, bool]:

@@ -236,9 +236,10 @@ class Supply:
         """That pods on a node hold so many of its GPUs, and how much of the time none of them
         draws on it for input."""
         row = self._row.get(name)
-        if row is not None:
-            self._seen = None
-            self._nodes["held"][row], self._nodes["spared"][row] = gpus, spared
+        if row is None or tuple(self._nodes[row][["held", "spared"]]) == (gpus, spared):
+            return
+        self._seen = None
+        self._nodes["held"][row], self._nodes["spared"][row] = gpus, spared
 
     def view(self, names: list[str], now: float) -> View:
         """Most questions are about the same nodes as the one before."""

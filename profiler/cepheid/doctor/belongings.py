@@ -22,7 +22,7 @@ from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
 from lightkube.resources.apps_v1 import DaemonSet, Deployment
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.coordination_v1 import Lease
-from lightkube.resources.core_v1 import ConfigMap, Namespace, Pod, Service, ServiceAccount
+from lightkube.resources.core_v1 import ConfigMap, Namespace, Pod, Secret, Service, ServiceAccount
 from lightkube.resources.networking_v1 import NetworkPolicy
 from lightkube.resources.policy_v1 import PodDisruptionBudget
 from lightkube.resources.rbac_authorization_v1 import (
@@ -40,7 +40,6 @@ from cepheid.errors import CepheidError, GoneError
 LABEL: dict[str, Any] = {"app.kubernetes.io/part-of": "cepheid"}
 NAMESPACES = ("cepheid", "cepheid-monitoring", "cepheid-uninstall")
 DOMAIN = "ai.centaurus.io"
-LEASE = "cepheid-operator"
 PAGE = 250
 NOT_LABELLED = "has not our label"
 WORKLOADS = (DaemonSet, Deployment, Job)
@@ -53,6 +52,13 @@ NAMESPACED = (
     ConfigMap,
     ServiceAccount,
 )
+NAMED = (
+    (Lease, "cepheid-operator"),
+    (Lease, "kube-scheduler"),
+    (Secret, "cepheid-extender-tls"),
+)
+"""In our namespaces, made by who runs there or by a command: not all have our label, and to list
+Secrets takes a right that is not needed."""
 GLOBAL = (
     # What a policy forbids is forbidden until nobody of ours is left.
     ClusterRoleBinding,
@@ -119,8 +125,12 @@ def plan(server: ApiServer) -> Plan:
         for space in spaces
         for one in listed(f"listing {kind.__name__}s", _within(kind, space.name))
     ]
-    for space in spaces:
-        rest += listed("reading the Lease", _lease(space.name))
+    rest += [
+        found
+        for kind, name in NAMED
+        for space in spaces
+        for found in listed(f"reading {kind.__name__} {name}", _one(kind, name, space.name))
+    ]
     for kind in GLOBAL:
         rest += listed(f"listing {kind.__name__}s", _global(kind))
     kept = []
@@ -152,11 +162,8 @@ def _within(kind: Any, namespace: str) -> Callable[[Client], list[Belonging]]:
     )
 
 
-def _lease(namespace: str) -> Callable[[Client], list[Belonging]]:
-    def ask(client: Client) -> list[Belonging]:
-        return list(_ours(Lease, [client.get(Lease, LEASE, namespace=namespace)]))
-
-    return ask
+def _one(kind: Any, name: str, namespace: str) -> Callable[[Client], list[Belonging]]:
+    return lambda client: list(_ours(kind, [client.get(kind, name, namespace=namespace)]))
 
 
 def _global(kind: Any) -> Callable[[Client], list[Belonging]]:

@@ -23,7 +23,8 @@ JOB_COLUMNS = 60
 LEGEND = (
     "TYPE: how fast the job is on such GPUs, which counts most; FIT: how little of their memory"
     " stays unused; FREE: how much is foretold to be free; APART: how seldom others draw on the"
-    " node at the same time; PACK: how few GPUs are left over; SOUND: how many GPUs are well."
+    " node at the same time; PACK: how much room it leaves to large jobs; SOUND: how many GPUs are"
+    " well."
 )
 _ON = {"Pending": "starts on", "Running": "runs on", "Succeeded": "ran on", "Failed": "ran on"}
 

@@ -40,10 +40,10 @@ REPORTS: Mapping[str, Sequence[str]] = {
     "usage --by hour": ("usage", "--by", "hour"),
     "usage --by node": ("usage", "--by", "node"),
     "usage --heatmap": ("usage", "--heatmap"),
+    "usage --forecast 7d": ("usage", "--forecast", "7d"),
     "stats": ("stats",),
     "report": ("report", "--since", EVER),
 }
-FORECAST = "usage --forecast 7d"
 TOP = "top --once"
 Talk = Callable[[str], None]
 
@@ -52,6 +52,8 @@ Talk = Callable[[str], None]
 class Cost:
     cpu_seconds: float
     peak_bytes: float
+    seconds: float
+    """Until it ended: what its user waits for."""
 
 
 @dataclass
@@ -80,7 +82,7 @@ def _of_history(found: Measured, folder: Path, talk: Talk) -> None:
     with History.open(path) as history:
         history.keep(profiles(found.jobs))
     found.empty = cost(["--version"], {})
-    for name, command in {**REPORTS, FORECAST: ("usage", "--forecast", "7d")}.items():
+    for name, command in REPORTS.items():
         talk(name)
         found.costs[name] = cost([*command, "--history", str(path)], {}, folder)
 
@@ -161,7 +163,7 @@ def cost(command: Sequence[str], more: Mapping[str, str], folder: Path | None = 
     `folder`: where it is run, and leaves its page if it makes one.
     """
     with tempfile.NamedTemporaryFile("r") as told:
-        timed = ["/usr/bin/time", "--format=%U %S %M", f"--output={told.name}"]
+        timed = ["/usr/bin/time", "--format=%U %S %M %e", f"--output={told.name}"]
         timed += [str(CEPHEID), *command]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **more}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -172,5 +174,5 @@ def cost(command: Sequence[str], more: Mapping[str, str], folder: Path | None = 
             )
             if done.returncode:
                 raise RuntimeError(f"cepheid {' '.join(command)}: {done.stderr}")
-        user, system, peak_kib = map(float, told.read().split())
-    return Cost(user + system, 1024.0 * peak_kib)
+        user, system, peak_kib, seconds = map(float, told.read().split())
+    return Cost(user + system, 1024.0 * peak_kib, seconds)

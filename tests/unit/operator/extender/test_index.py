@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cepheid.annotations.job_codec import OF_PEOPLE
 from cepheid.annotations.job_facts import BestPlacement
 from cepheid.jobprofile import HeldBackBy, Outcome
 from cepheid.jobs.lineage import template_of
@@ -449,6 +450,14 @@ def test_what_a_pod_claims_of_itself_changes_nothing_and_is_told() -> None:
     assert (found.needs, found.best, found.unknown) == (honest.needs, None, None)
 
 
+@pytest.mark.parametrize("key", sorted(OF_PEOPLE))
+def test_what_people_are_asked_to_write_is_no_claim(key: str) -> None:
+    asked = filled((JOBS, job())).asked(
+        pod(owner=owned_by("train"), annotations={f"{KEY}{key}": "true"})
+    )
+    assert not asked.forged
+
+
 def test_labels_and_others_annotations_are_no_claims() -> None:
     thing = pod(annotations={"example.com/ai.centaurus.io": "x", "ai.centaurus.iox/y": "z"})
     thing["metadata"]["labels"] = {f"{KEY}hog-exempt": "true"}
@@ -591,6 +600,15 @@ def test_what_a_trial_of_another_run_of_the_same_job_found_counts_until_that_is_
     assert index.asked(pod_of_it).best == BestPlacement(A10, 1, 1)
     index.see(JOBS, tried, True)
     assert index.asked(pod_of_it).best is None
+
+
+@pytest.mark.parametrize(("first", "second"), [("train-1", "train-2"), ("train-2", "train-1")])
+def test_of_two_trials_the_one_of_the_later_run_counts(first: str, second: str) -> None:
+    earlier, later = job(first, best=A100), job(second, best=A10)
+    earlier["metadata"]["creationTimestamp"] = "2025-03-01T12:00:00Z"
+    later["metadata"]["creationTimestamp"] = "2026-03-01T09:00:00Z"
+    index = filled((NODES, node(kind=A10)), (JOBS, earlier), (JOBS, later), (JOBS, job("train-3")))
+    assert index.asked(pod(owner=owned_by("train-3"))).best == BestPlacement(A10, 1, 1)
 
 
 def test_profiles_and_placements_that_cannot_be_read_are_counted_while_they_stand() -> None:

@@ -326,6 +326,7 @@ def test_what_changes_nothing_is_not_looked_at_again() -> None:
     supply = of_both()
     view = supply.view(["a", "b"], NOW)
     supply.put(A)
+    supply.hold("a", 0, 1.0)
     supply.hold("nowhere", 1, 0.5)
     supply.drop("nowhere")
     assert supply.view(["a", "b"], NOW + 59) is view
