@@ -29,7 +29,7 @@ def test_the_answer_comes_first_then_what_was_expected_then_the_nodes() -> None:
         "",
         "NODE   SCORE   TYPE   FIT  FREE  APART   PACK  SOUND",
         "gpu-a     10  100 %  16 %  91 %  100 %   75 %  100 %  its node",
-        "gpu-b      4  100 %  16 %  20 %   50 %   75 %  100 %  -",
+        "gpu-b      4  100 %  16 %  81 %   67 %   75 %  100 %  -",
         "gpu-d      0   21 %  96 %  91 %  100 %  100 %  100 %  -",
     ]
 

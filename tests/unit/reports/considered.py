@@ -46,7 +46,7 @@ CONSIDERED = Considered(
     node="gpu-a",
     best=(
         Scored(node="gpu-a", score=10, parts=PARTS),
-        Scored(node="gpu-b", score=4, parts=PARTS | {"free": 0.2, "apart": 0.5}),
+        Scored(node="gpu-b", score=4, parts=PARTS | {"free": 0.81, "apart": 0.67}),
         Scored(node="gpu-d", score=0, parts=PARTS | {"type": 0.21, "fit": 0.96, "pack": 1.0}),
     ),
     out=(LeftOut(node="gpu-c", why=FULL),),
