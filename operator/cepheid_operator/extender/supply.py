@@ -185,9 +185,8 @@ class Supply:
         self.types: list[str] = []
         """Of GPUs."""
         self._nodes: Table = np.full(64, _BARE_NODE, NODE)
-        self._gpus: Table = np.full((64, MOST_GPUS), _NO_GPU, GPU)
-        self._widest = 1
-        """The most GPUs that any node has: columns behind it are empty."""
+        self._gpus: Table = np.full((64, 1), _NO_GPU, GPU)
+        """As many columns as any node has GPUs: all of it is copied whenever something changed."""
         self._row: dict[str, int] = {}
         self._spare: list[int] = []
         self._ignored: dict[str, tuple[Ignored, ...]] = {}
@@ -198,8 +197,9 @@ class Supply:
         row = self._row.get(node.name)
         if row is None:
             row = self._row[node.name] = self._new_row()
-        before, gpus_before = self._nodes[row].copy(), self._gpus[row].copy()
         count = len(node.gpus)
+        self._widen(count)
+        before, gpus_before = self._nodes[row].copy(), self._gpus[row].copy()
         self._nodes[row] = (
             self._type(node.gpu_type),
             node.allocatable,
@@ -216,7 +216,6 @@ class Supply:
         self._gpus[row, :count] = [
             (gpu.total_gb, gpu.peak_gb, gpu.busy, gpu.empty, gpu.ill) for gpu in node.gpus
         ]
-        self._widest = max(self._widest, count)
         self._ignored[node.name] = node.ignored
         # Most of what a node has to say is that its kubelet lives: bytes, since NaN is no NaN.
         if _bytes(before, gpus_before) != _bytes(self._nodes[row], self._gpus[row]):
@@ -252,7 +251,7 @@ class Supply:
         rows = np.fromiter(map(self._row.get, names, repeat(-1)), np.intp, len(names))
         # Indexing copies one field after the other, `take` whole rows: measured, 8 times as fast.
         nodes = self._nodes.take(rows)
-        gpus = self._gpus.take(rows, axis=0)[:, : self._widest]
+        gpus = self._gpus.take(rows, axis=0)
         nodes[rows < 0], gpus[rows < 0] = _BARE_NODE, _NO_GPU
         return nodes, gpus
 
@@ -278,9 +277,15 @@ class Supply:
         if len(self._row) == len(self._nodes):
             more = len(self._nodes)
             self._nodes = np.concatenate([self._nodes, np.full(more, _BARE_NODE, NODE)])
-            empty = np.full((more, MOST_GPUS), _NO_GPU, GPU)
+            empty = np.full((more, self._gpus.shape[1]), _NO_GPU, GPU)
             self._gpus = np.concatenate([self._gpus, empty])
         return len(self._row)
+
+    def _widen(self, count: int) -> None:
+        rows, columns = self._gpus.shape
+        if count > columns:
+            more = np.full((rows, count - columns), _NO_GPU, GPU)
+            self._gpus = np.concatenate([self._gpus, more], axis=1)
 
     def _type(self, kind: str) -> int:
         if not kind:
